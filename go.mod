@@ -170,3 +170,5 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 	volcano.sh/apis v1.14.0 // indirect
 )
+
+tool github.com/onsi/ginkgo/v2/ginkgo
