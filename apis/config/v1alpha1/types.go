@@ -1,0 +1,19 @@
+// Copyright The kueue-fleet Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Kind is the kind of a FleetConfiguration object.
+const Kind = "FleetConfiguration"
+
+// FleetConfiguration holds the settings of kueue-fleet's features, each in a
+// section of its own. A feature without a section uses its defaults.
+//
+// +kubebuilder:object:root=true
+type FleetConfiguration struct {
+	metav1.TypeMeta `json:",inline"`
+}

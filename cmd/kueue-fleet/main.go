@@ -1,0 +1,44 @@
+// Copyright The kueue-fleet Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command kueue-fleet is the manager: Kueue's, with the extensions listed here.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/go-logr/logr"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"sigs.k8s.io/kueue/cmd/kueue/app"
+
+	"fleet.ai/kueue-fleet/pkg/config"
+	"fleet.ai/kueue-fleet/pkg/features"
+	"fleet.ai/kueue-fleet/pkg/version"
+)
+
+func main() {
+	if err := features.Register(utilfeature.DefaultMutableFeatureGate); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	app.Main(options()...)
+}
+
+// options is the whole wiring: what this manager has besides upstream's.
+func options() []app.Option {
+	var configFile string
+	return []app.Option{
+		app.WithFlags(func(fs *flag.FlagSet) {
+			fs.StringVar(&configFile, "fleet-config", "",
+				"The file that holds the FleetConfiguration (config.fleet.ai/v1alpha1). Omit this flag to use the defaults.")
+		}),
+		app.WithInit(func(log logr.Logger) error {
+			v := version.Get()
+			log.Info("Starting kueue-fleet", "version", v.Version, "base", v.Base, "patchSeries", v.PatchSeries)
+			_, err := config.Load(configFile)
+			return err
+		}),
+	}
+}
