@@ -1,0 +1,183 @@
+// Copyright The kueue-fleet Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fleet.ai/kueue-fleet/internal/patchgit"
+	"fleet.ai/kueue-fleet/internal/patchseries"
+	"fleet.ai/kueue-fleet/internal/vendoring"
+)
+
+func (a *app) lintCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "lint",
+		Short: "Check names, headers, size, and that the series applies and exports byte for byte",
+		Long: fmt.Sprintf(`lint checks, for each patch:
+
+  name        NNNN-area-verb-object.patch, a number of its own, in a band
+  header      subject; sections %s;
+              trailers Fleet-Class, Upstream-Status, Upstream-Issue, Drop-When,
+              Feature-Gate, Tests; URLs instead of issue numbers
+  budget      changed lines outside tests: a warning above %d, an error above %d
+  apply       every hunk at its very place
+  round trip  an export of the applied patch is the file, byte for byte
+
+and that docs/patches.md says what the headers say.`,
+			strings.Join(patchseries.Sections(), ", "), patchseries.BudgetWarning, patchseries.BudgetLimit),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := a.config(cmd)
+			if err != nil {
+				return err
+			}
+			findings, err := config.Lint(cmd.Context())
+			if err != nil {
+				return err
+			}
+			for _, finding := range findings {
+				fmt.Fprintln(cmd.OutOrStdout(), finding)
+			}
+			if patchseries.Failed(findings) {
+				return errors.New("the series has errors")
+			}
+			files, err := patchseries.ReadDir(filepath.Join(config.Root, config.Patches))
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s checked, no errors\n", patchseries.Count(len(files)))
+			return nil
+		},
+	}
+}
+
+func (a *app) statusCommand() *cobra.Command {
+	var markdown bool
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Print the ledger: patches by class, age and size",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := a.config(cmd)
+			if err != nil {
+				return err
+			}
+			ledger, err := readLedger(config)
+			if err != nil {
+				return err
+			}
+			if markdown {
+				fmt.Fprint(cmd.OutOrStdout(), ledger.Markdown())
+				return nil
+			}
+			for i := range ledger.Rows {
+				row := &ledger.Rows[i]
+				row.Since = firstCommitted(cmd.Context(), config.Root, filepath.Join(config.Patches, row.Patch.Name))
+			}
+			fmt.Fprint(cmd.OutOrStdout(), ledger.Text(a.now()))
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "print docs/patches.md, which holds no ages")
+	return cmd
+}
+
+func readLedger(config vendoring.Config) (*patchseries.Ledger, error) {
+	base, err := config.Base()
+	if err != nil {
+		return nil, err
+	}
+	files, err := patchseries.ReadDir(filepath.Join(config.Root, config.Patches))
+	if err != nil {
+		return nil, err
+	}
+	var patches []*patchseries.Patch
+	for _, file := range files {
+		patch, err := patchseries.Parse(file)
+		if err != nil {
+			return nil, err
+		}
+		patches = append(patches, patch)
+	}
+	return patchseries.NewLedger(base, patches), nil
+}
+
+// firstCommitted returns when a file entered our history, under whatever name;
+// the zero time if it has not, or if there is no history.
+func firstCommitted(ctx context.Context, root, file string) time.Time {
+	cmd := exec.CommandContext(ctx, "git", "-C", root, "-c", "log.showSignature=false", "log", "--follow", "--diff-filter=A", "--format=%at", "--", file)
+	out, err := cmd.Output()
+	if err != nil {
+		return time.Time{}
+	}
+	stamps := strings.Fields(string(out))
+	if len(stamps) == 0 {
+		return time.Time{}
+	}
+	seconds, err := strconv.ParseInt(stamps[len(stamps)-1], 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.Unix(seconds, 0)
+}
+
+func (a *app) tryCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "try VERSION|DIR",
+		Short: "Put the series on another Kueue version, or a checkout, and say how each patch fares",
+		Long: `try puts the series on another version of Kueue, or on the files of a checkout,
+without touching either. Each patch is clean, moved (offset), in conflict, or
+already upstream (the tree holds the whole change). A patch that does not apply
+is left out and the later ones go on without it, so a conflict may follow from
+an earlier one. Conflicts do not make the command fail.`,
+		Example: "  fleet-patch try v0.19.1\n  fleet-patch try ../kueue",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config, err := a.config(cmd)
+			if err != nil {
+				return err
+			}
+			on, outcomes, err := config.Try(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			fmt.Fprint(cmd.OutOrStdout(), tryReport(on, outcomes))
+			return nil
+		},
+	}
+}
+
+func tryReport(on string, outcomes []patchgit.Outcome) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s on %s\n", patchseries.Count(len(outcomes)), on)
+	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	count := map[patchgit.Kind]int{}
+	for _, outcome := range outcomes {
+		count[outcome.Kind]++
+		fmt.Fprintf(w, "%s\t%s", outcome.Kind, outcome.Patch)
+		for i, place := range outcome.Places {
+			if i > 0 {
+				fmt.Fprint(w, "\n\t")
+			}
+			fmt.Fprintf(w, "\t%s", place)
+		}
+		fmt.Fprintln(w)
+	}
+	// A strings.Builder does not fail, so neither does the flush.
+	_ = w.Flush()
+	fmt.Fprintf(&out, "%d clean, %d offset, %d conflict, %d already upstream\n",
+		count[patchgit.Clean], count[patchgit.Offset], count[patchgit.Conflict], count[patchgit.AlreadyUpstream])
+	return out.String()
+}
