@@ -1,0 +1,82 @@
+// Copyright The kueue-fleet Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package manager prepares what the queue manager needs to run as a process
+// instead of a pod: its configuration, its certificates and the Service that
+// leads the API server to its webhooks.
+package manager
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	componentconfig "k8s.io/component-base/config/v1alpha1"
+	"k8s.io/utils/ptr"
+	configapi "sigs.k8s.io/kueue/apis/config/v1beta2"
+	"sigs.k8s.io/yaml"
+
+	"fleet.ai/kueue-fleet/internal/sandbox/ports"
+)
+
+const (
+	// Namespace is where the manager's objects live.
+	Namespace = "kueue-system"
+
+	serviceName = "kueue-webhook-service"
+	secretName  = "kueue-webhook-server-cert"
+)
+
+// Windows for pods to become ready, as a training fleet would set them.
+const (
+	startWindow    = 30 * time.Minute
+	recoveryWindow = 5 * time.Minute
+)
+
+// Config returns the manager's configuration file. certDir holds the webhook
+// certificate.
+func Config(set ports.Set, certDir string) ([]byte, error) {
+	config := configapi.Configuration{
+		TypeMeta:  metav1.TypeMeta{APIVersion: configapi.SchemeGroupVersion.String(), Kind: "Configuration"},
+		Namespace: ptr.To(Namespace),
+		ControllerManager: configapi.ControllerManager{
+			Health:  configapi.ControllerHealth{HealthProbeBindAddress: set.Addr(ports.ManagerHealth)},
+			Metrics: configapi.ControllerMetrics{BindAddress: set.Addr(ports.ManagerMetrics)},
+			Webhook: configapi.ControllerWebhook{
+				Host: "127.0.0.1", Port: ptr.To(set[ports.ManagerWebhook]), CertDir: certDir,
+			},
+			LeaderElection: &componentconfig.LeaderElectionConfiguration{LeaderElect: ptr.To(false)},
+		},
+		InternalCertManagement: &configapi.InternalCertManagement{
+			Enable:             ptr.To(true),
+			WebhookServiceName: ptr.To(serviceName),
+			WebhookSecretName:  ptr.To(secretName),
+		},
+		ClientConnection: &configapi.ClientConnection{QPS: ptr.To[float32](300), Burst: ptr.To[int32](500)},
+		WaitForPodsReady: &configapi.WaitForPodsReady{
+			Timeout:         metav1.Duration{Duration: startWindow},
+			RecoveryTimeout: &metav1.Duration{Duration: recoveryWindow},
+			BlockAdmission:  ptr.To(false),
+			RequeuingStrategy: &configapi.RequeuingStrategy{
+				Timestamp:          ptr.To(configapi.EvictionTimestamp),
+				BackoffBaseSeconds: ptr.To[int32](60),
+				BackoffMaxSeconds:  ptr.To[int32](600),
+			},
+		},
+		Integrations: &configapi.Integrations{
+			Frameworks: []string{"batch/job", "pod", "ray.io/raycluster", "ray.io/rayjob"},
+		},
+		FeatureGates: map[string]bool{
+			"ElasticJobsViaWorkloadSlices":        true,
+			"ElasticJobsViaWorkloadSlicesWithTAS": true,
+			"TopologyAwareScheduling":             true,
+			// Saves an aggregated API server.
+			"VisibilityOnDemand": false,
+		},
+	}
+	out, err := yaml.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("failed to encode the manager's configuration: %w", err)
+	}
+	return out, nil
+}
