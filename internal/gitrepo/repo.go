@@ -83,6 +83,9 @@ func (r *Repo) WriteInfo(name, content string) error {
 // GitDir is the git directory.
 func (r *Repo) GitDir() string { return r.gitDir }
 
+// WorkTree is the folder of the files.
+func (r *Repo) WorkTree() string { return r.workTree }
+
 // With returns the repository with further environment variables, each "KEY=value".
 func (r *Repo) With(env ...string) *Repo {
 	out := *r

@@ -100,7 +100,7 @@ func (c Config) exportable(state State, want Stamp, opts RefreshOptions) error {
 
 // export renders the tree's commits as patch files, in order.
 func export(ctx context.Context, repo *gitrepo.Repo, state State, files []patchseries.File, name string) ([]patchseries.File, error) {
-	commits, err := patchgit.Commits(ctx, repo, state.Upstream, state.Head)
+	commits, err := patchgit.Commits(ctx, repo, UpstreamTag, state.Head)
 	if err != nil {
 		return nil, err
 	}

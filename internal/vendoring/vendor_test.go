@@ -80,6 +80,7 @@ func beside(t *testing.T, w *toy.World) []string {
 }
 
 func TestVendorMakesTheTree(t *testing.T) {
+	t.Parallel()
 	w := withSeries(t, nil)
 	if err := os.RemoveAll(w.Tree()); err != nil {
 		t.Fatal(err)
@@ -156,6 +157,7 @@ func TestVendorIsReproducible(t *testing.T) {
 }
 
 func TestVendorLeavesACurrentTreeAlone(t *testing.T) {
+	t.Parallel()
 	w := withSeries(t, nil)
 	before, err := os.Stat(w.Tree())
 	if err != nil {
@@ -179,6 +181,7 @@ func TestVendorLeavesACurrentTreeAlone(t *testing.T) {
 }
 
 func TestVendorMakesTheTreeAnew(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		change     func(t *testing.T, w *toy.World)
 		wantReason string
@@ -224,6 +227,7 @@ func TestVendorMakesTheTreeAnew(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := withSeries(t, map[string]map[string]string{"v1.1.0": {"new.txt": "new\n"}})
 			tc.change(t, w)
 			said := vendor(t, w, vendoring.VendorOptions{})
@@ -238,6 +242,7 @@ func TestVendorMakesTheTreeAnew(t *testing.T) {
 }
 
 func TestVendorRefusesToLoseWork(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		change  func(t *testing.T, w *toy.World)
 		wantErr string
@@ -276,6 +281,7 @@ func TestVendorRefusesToLoseWork(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := withSeries(t, nil)
 			made := w.Git(t, "rev-parse", "HEAD")
 			tc.change(t, w)
@@ -296,6 +302,7 @@ func TestVendorRefusesToLoseWork(t *testing.T) {
 }
 
 func TestVendorAllowsEditsOnRequest(t *testing.T) {
+	t.Parallel()
 	w := withSeries(t, nil)
 	w.Edit(t, "gadget.txt", "gadget 9\n", "gadget nine\n")
 	said := vendor(t, w, vendoring.VendorOptions{AllowEdits: true})
@@ -307,6 +314,7 @@ func TestVendorAllowsEditsOnRequest(t *testing.T) {
 }
 
 func TestVendorNamesTheHunkThatFails(t *testing.T) {
+	t.Parallel()
 	w := withSeries(t, nil)
 	made := w.Git(t, "rev-parse", "HEAD")
 	name := "patches/0500-widget-add-half.patch"
@@ -339,6 +347,7 @@ func TestVendorNamesTheHunkThatFails(t *testing.T) {
 }
 
 func TestVendorRefusesWhatGoSumDoesNotVouchFor(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		change func(t *testing.T, w *toy.World)
 		want   []string
@@ -381,6 +390,7 @@ func TestVendorRefusesWhatGoSumDoesNotVouchFor(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := withSeries(t, nil)
 			tc.change(t, w)
 			if err := os.RemoveAll(w.Tree()); err != nil {
@@ -410,6 +420,7 @@ func tamper(t *testing.T, path string) {
 }
 
 func TestVendorAtOnce(t *testing.T) {
+	t.Parallel()
 	w := withSeries(t, nil)
 	if err := os.RemoveAll(w.Tree()); err != nil {
 		t.Fatal(err)
@@ -439,6 +450,7 @@ func TestVendorAtOnce(t *testing.T) {
 }
 
 func TestPlainGitAmMakesTheSameTree(t *testing.T) {
+	t.Parallel()
 	w := withSeries(t, nil)
 	format := "--format=%T %an %ae %B"
 	want := w.Git(t, "log", format)

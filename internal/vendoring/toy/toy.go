@@ -206,7 +206,7 @@ func (w *World) Edit(t testing.TB, name, old, replacement string) {
 // Git runs git in the patched tree the way a developer does, and returns its output.
 func (w *World) Git(t testing.TB, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=A Person", "-c", "user.email=a@example.org"}, args...)...)
+	cmd := exec.Command("git", append([]string{"-c", "core.fsync=none", "-c", "user.name=A Person", "-c", "user.email=a@example.org"}, args...)...)
 	cmd.Dir = w.Tree()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
