@@ -1,0 +1,123 @@
+# Copyright The kueue-fleet Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# go build leaves a binary alone that is up to date, so targets that build are
+# always asked, and cost what changed.
+VERSION := $(shell cat VERSION)
+COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+DATE := $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null || echo unknown)
+SERIES = $(words $(wildcard patches/*.patch))@$(shell cat patches/*.patch | sha256sum | cut -c1-12)
+
+KUEUE_VERSION_PKG := sigs.k8s.io/kueue/pkg/version
+LDFLAGS = -s -w \
+	-X $(KUEUE_VERSION_PKG).GitVersion=$(VERSION) \
+	-X $(KUEUE_VERSION_PKG).GitCommit=$(COMMIT) \
+	-X $(KUEUE_VERSION_PKG).BuildDate=$(DATE) \
+	-X fleet.ai/kueue-fleet/pkg/version.patchSeries=$(SERIES)
+
+BIN := $(CURDIR)/bin
+# Before third_party/kueue exists, the workspace can't be loaded.
+FLEET_PATCH = GOWORK=off go run ./cmd/fleet-patch
+TOOL = GOWORK=off go tool -modfile=hack/tools/go.mod
+UNIT_PACKAGES := ./apis/... ./cmd/... ./hack/... ./internal/... ./pkg/... ./test/upstream/...
+
+##@ Run
+
+.PHONY: run
+run: sandbox-deps ## Start the local fleet, run two jobs on it and report (KEEP=1 keeps it up).
+	@$(BIN)/fleet-sandbox run --kueue-bin $(BIN)/kueue-fleet $(if $(filter 1,$(KEEP)),--keep)
+
+.PHONY: down
+down: $(BIN)/fleet-sandbox ## Stop a local fleet that was kept up, or that crashed.
+	@$(BIN)/fleet-sandbox down
+
+##@ Build
+
+.PHONY: build
+build: $(BIN)/kueue-fleet $(BIN)/fleet-sandbox ## Build the manager and the local fleet into bin/.
+
+.PHONY: vendor
+vendor: ## Fetch and verify Kueue, apply the patches (third_party/kueue).
+	@$(FLEET_PATCH) vendor
+
+.PHONY: controlplane
+controlplane: ## Build etcd, the Kubernetes control plane and kwok from source, into a cache outside the checkout.
+	@GOWORK=off go run ./hack/controlplane
+
+$(BIN)/kueue-fleet: vendor FORCE
+	@go build -ldflags '$(LDFLAGS)' -o $@ ./cmd/kueue-fleet
+
+$(BIN)/fleet-sandbox: vendor FORCE
+	@go build -o $@ ./cmd/fleet-sandbox
+
+.PHONY: sandbox-deps
+sandbox-deps: build controlplane
+
+##@ Test
+
+.PHONY: test
+test: ## Run every test that a change must pass, and print what each phase took.
+	@MAKE='$(MAKE)' hack/phases.sh vendor build controlplane patches-lint test-unit test-dropin test-sandbox test-upstream-core
+
+.PHONY: test-unit
+test-unit: vendor ## Run the unit tests of our own packages.
+	@go test -race $(UNIT_PACKAGES)
+
+.PHONY: test-dropin
+test-dropin: build controlplane ## Compare the manager with upstream's, as programs.
+	@KUEUE_FLEET_BIN=$(BIN)/kueue-fleet go test -count=1 -timeout 15m ./test/dropin/...
+
+.PHONY: test-sandbox
+test-sandbox: sandbox-deps ## Run the local fleet as a user does, and kill it in the middle.
+	@KUEUE_FLEET_BIN=$(BIN)/kueue-fleet FLEET_SANDBOX_BIN=$(BIN)/fleet-sandbox go test -count=1 -timeout 15m ./test/sandbox/...
+
+.PHONY: test-upstream-core
+test-upstream-core: vendor controlplane ## Run Kueue's own suites that our patches could break.
+	@go run ./test/upstream --set core
+
+.PHONY: test-upstream
+test-upstream: vendor controlplane ## Run all of Kueue's own unit tests and integration suites (hours).
+	@go run ./test/upstream --set all
+
+##@ Patches
+
+.PHONY: patches-status
+patches-status: vendor ## Show the patches by class, size and age.
+	@$(FLEET_PATCH) status
+
+.PHONY: patches-lint
+patches-lint: ## Check the patches' names, headers, sizes and that they apply without offsets.
+	@$(FLEET_PATCH) lint
+
+.PHONY: patches-refresh
+patches-refresh: ## Export the commits of third_party/kueue to patches/.
+	@$(FLEET_PATCH) refresh
+
+##@ Verify
+
+.PHONY: generate
+generate: ## Generate code and documents.
+	@$(TOOL) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./apis/...
+
+.PHONY: lint
+lint: vendor ## Run the linters.
+	@$(TOOL) golangci-lint run ./...
+
+.PHONY: verify
+verify: generate lint patches-lint ## Generate, lint, and fail if that changed a file.
+	@git diff --exit-code || { echo 'generated files are out of date: commit the changes above'; exit 1; }
+	@test -z "$$(git status --porcelain)" || { git status --short; echo 'the tree is not clean'; exit 1; }
+
+.PHONY: clean
+clean: ## Remove what was built in the checkout. The cache of built control planes stays.
+	@rm -rf bin artifacts third_party
+
+.PHONY: help
+help: ## List the targets.
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+FORCE:
