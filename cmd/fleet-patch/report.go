@@ -7,11 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,7 +48,9 @@ and that docs/patches.md says what the headers say.`,
 				return err
 			}
 			for _, finding := range findings {
-				fmt.Fprintln(cmd.OutOrStdout(), finding)
+				if err = write(cmd, finding.String()+"\n"); err != nil {
+					return err
+				}
 			}
 			if patchseries.Failed(findings) {
 				return errors.New("the series has errors")
@@ -57,10 +59,16 @@ and that docs/patches.md says what the headers say.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s checked, no errors\n", patchseries.Count(len(files)))
-			return nil
+			return write(cmd, patchseries.Count(len(files))+" checked, no errors\n")
 		},
 	}
+}
+
+func write(cmd *cobra.Command, text string) error {
+	if _, err := io.WriteString(cmd.OutOrStdout(), text); err != nil {
+		return fmt.Errorf("failed to write the output: %w", err)
+	}
+	return nil
 }
 
 func (a *app) statusCommand() *cobra.Command {
@@ -79,15 +87,13 @@ func (a *app) statusCommand() *cobra.Command {
 				return err
 			}
 			if markdown {
-				fmt.Fprint(cmd.OutOrStdout(), ledger.Markdown())
-				return nil
+				return write(cmd, ledger.Markdown())
 			}
 			for i := range ledger.Rows {
 				row := &ledger.Rows[i]
 				row.Since = firstCommitted(cmd.Context(), config.Root, filepath.Join(config.Patches, row.Patch.Name))
 			}
-			fmt.Fprint(cmd.OutOrStdout(), ledger.Text(a.now()))
-			return nil
+			return write(cmd, ledger.Text(a.now()))
 		},
 	}
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "print docs/patches.md, which holds no ages")
@@ -153,31 +159,26 @@ an earlier one. Conflicts do not make the command fail.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprint(cmd.OutOrStdout(), tryReport(on, outcomes))
-			return nil
+			return write(cmd, tryReport(on, outcomes))
 		},
 	}
 }
 
 func tryReport(on string, outcomes []patchgit.Outcome) string {
-	var out strings.Builder
-	fmt.Fprintf(&out, "%s on %s\n", patchseries.Count(len(outcomes)), on)
-	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	count := map[patchgit.Kind]int{}
+	var table strings.Builder
 	for _, outcome := range outcomes {
 		count[outcome.Kind]++
-		fmt.Fprintf(w, "%s\t%s", outcome.Kind, outcome.Patch)
+		table.WriteString(string(outcome.Kind) + "\t" + outcome.Patch)
 		for i, place := range outcome.Places {
 			if i > 0 {
-				fmt.Fprint(w, "\n\t")
+				table.WriteString("\n\t")
 			}
-			fmt.Fprintf(w, "\t%s", place)
+			table.WriteString("\t" + place.String())
 		}
-		fmt.Fprintln(w)
+		table.WriteString("\n")
 	}
-	// A strings.Builder does not fail, so neither does the flush.
-	_ = w.Flush()
-	fmt.Fprintf(&out, "%d clean, %d offset, %d conflict, %d already upstream\n",
+	return fmt.Sprintf("%s on %s\n%s%d clean, %d offset, %d conflict, %d already upstream\n",
+		patchseries.Count(len(outcomes)), on, patchseries.Align(table.String()),
 		count[patchgit.Clean], count[patchgit.Offset], count[patchgit.Conflict], count[patchgit.AlreadyUpstream])
-	return out.String()
 }

@@ -6,7 +6,6 @@ package patchgit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -88,13 +87,15 @@ func NewApplier(ctx context.Context, repo *gitrepo.Repo, start string) (*Applier
 	}
 	a := &Applier{repo: repo.With("GIT_INDEX_FILE=" + filepath.Join(scratch, "index")), scratch: scratch, head: start}
 	if _, err := a.repo.Git(ctx, "read-tree", start); err != nil {
-		return nil, errors.Join(err, a.Close())
+		a.Close()
+		return nil, err
 	}
 	return a, nil
 }
 
-// Close removes the scratch files.
-func (a *Applier) Close() error { return os.RemoveAll(a.scratch) }
+// Close removes the scratch files. What stays behind lies in the git directory
+// and does no harm.
+func (a *Applier) Close() { _ = os.RemoveAll(a.scratch) }
 
 // Head is the commit with the patches applied so far.
 func (a *Applier) Head() string { return a.head }

@@ -89,22 +89,20 @@ func (l *Ledger) Text(now time.Time) string {
 		return out.String()
 	}
 	out.WriteString("\n")
-	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "PATCH\tCLASS\tAGE\tLINES\tTEST\tSTATUS\tSUBJECT")
+	var table strings.Builder
+	table.WriteString("PATCH\tCLASS\tAGE\tLINES\tTEST\tSTATUS\tSUBJECT\n")
 	for _, row := range l.Rows {
 		h := row.Patch.Header
 		status, _ := h.Get(TrailerStatus)
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", number(row.Patch), orDash(string(h.Class())), age(row.Since, now),
+		fmt.Fprintf(&table, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", number(row.Patch), orDash(string(h.Class())), age(row.Since, now),
 			row.Size.Lines, row.Size.TestLines, orDash(status), h.Subject)
 	}
-	fmt.Fprintln(w, "\t\t\t\t\t\t")
-	fmt.Fprintln(w, "CLASS\tPATCHES\tOLDEST\tLINES\tTEST\t\t")
+	table.WriteString("\t\t\t\t\t\t\nCLASS\tPATCHES\tOLDEST\tLINES\tTEST\t\t\n")
 	for _, t := range l.totals() {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%d\t\t\n", orDash(string(t.class)), t.patches, age(t.oldest, now), t.size.Lines, t.size.TestLines)
+		fmt.Fprintf(&table, "%s\t%d\t%s\t%d\t%d\t\t\n", orDash(string(t.class)), t.patches, age(t.oldest, now), t.size.Lines, t.size.TestLines)
 	}
-	// A strings.Builder does not fail, so neither does the flush.
-	_ = w.Flush()
-	return trimLines(out.String())
+	out.WriteString(Align(table.String()))
+	return out.String()
 }
 
 // Markdown renders docs/patches.md. It holds no ages, so that it changes only
@@ -164,8 +162,14 @@ func cell(s string) string {
 	return orDash(strings.TrimSpace(s))
 }
 
-func trimLines(s string) string {
-	lines := strings.Split(s, "\n")
+// Align sets text with tabs between its cells as columns.
+func Align(text string) string {
+	var out strings.Builder
+	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	// A strings.Builder does not fail, so neither do these.
+	_, _ = w.Write([]byte(text))
+	_ = w.Flush()
+	lines := strings.Split(out.String(), "\n")
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ")
 	}

@@ -186,7 +186,7 @@ func checkStatus(value string) string {
 		if isURL(rest) {
 			return ""
 		}
-		return fmt.Sprintf("needs a URL after %s", word)
+		return "needs a URL after " + word
 	case "Inappropriate":
 		if strings.HasPrefix(rest, "[") && strings.HasSuffix(rest, "]") && strings.Trim(rest, "[] ") != "" {
 			return ""

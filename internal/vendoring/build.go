@@ -29,15 +29,16 @@ func (c Config) build(ctx context.Context, mods *modFile, base module.Version, f
 	if err != nil {
 		return nil, fmt.Errorf("failed to make a folder for the new tree: %w", err)
 	}
-	defer os.RemoveAll(staged)
-	if err := os.Chmod(staged, 0o755); err != nil {
+	// What can not be removed here, the next run removes.
+	defer func() { _ = os.RemoveAll(staged) }()
+	if err = os.Chmod(staged, 0o755); err != nil {
 		return nil, fmt.Errorf("failed to open up the new tree: %w", err)
 	}
 	// The copy is what gets hashed, so nothing can change between the two.
-	if err := copyTree(modules[0].Dir, staged); err != nil {
+	if err = copyTree(modules[0].Dir, staged); err != nil {
 		return nil, err
 	}
-	if err := VerifyDir(staged, modules[0]); err != nil {
+	if err = VerifyDir(staged, modules[0]); err != nil {
 		return nil, err
 	}
 	repo, upstream, err := importDir(ctx, staged, filepath.Join(staged, ".git"), modules[0].String(), true)

@@ -30,19 +30,11 @@ func (c Config) Lint(ctx context.Context) ([]patchseries.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(files) > 0 {
-		if err := VerifyDir(modules[0].Dir, modules[0]); err != nil {
-			return nil, err
-		}
-		err := withImport(ctx, modules[0].Dir, modules[0].String(), true, func(repo *gitrepo.Repo, upstream string) error {
-			applied, err := lintApply(ctx, repo, upstream, files)
-			findings = append(findings, applied...)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
+	applied, err := lintSeries(ctx, modules[0], files)
+	if err != nil {
+		return nil, err
 	}
+	findings = append(findings, applied...)
 	ledger, err := c.lintLedger(patches)
 	if err != nil {
 		return nil, err
@@ -58,13 +50,28 @@ func (c Config) Lint(ctx context.Context) ([]patchseries.Finding, error) {
 	return append(findings, ledger...), nil
 }
 
+// lintSeries puts the series on the unpatched module.
+func lintSeries(ctx context.Context, base Module, files []patchseries.File) (findings []patchseries.Finding, err error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	if err = VerifyDir(base.Dir, base); err != nil {
+		return nil, err
+	}
+	err = withImport(ctx, base.Dir, base.String(), true, func(repo *gitrepo.Repo, upstream string) error {
+		findings, err = lintApply(ctx, repo, upstream, files)
+		return err
+	})
+	return findings, err
+}
+
 // withImport runs f on a throw-away repository whose first commit is dir.
 func withImport(ctx context.Context, dir, name string, ignored bool, f func(repo *gitrepo.Repo, upstream string) error) error {
 	gitDir, err := os.MkdirTemp("", "fleet-patch-")
 	if err != nil {
 		return fmt.Errorf("failed to make a scratch repository: %w", err)
 	}
-	defer os.RemoveAll(gitDir)
+	defer func() { _ = os.RemoveAll(gitDir) }() // a leftover in the temporary folder does no harm
 	repo, upstream, err := importDir(ctx, dir, gitDir, name, ignored)
 	if err != nil {
 		return err

@@ -77,5 +77,5 @@ func (c Config) rendererID() (string, error) {
 }
 
 func (c Config) say(format string, args ...any) {
-	fmt.Fprintf(c.Out, format+"\n", args...)
+	_, _ = fmt.Fprintf(c.Out, format+"\n", args...)
 }

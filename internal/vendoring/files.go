@@ -23,7 +23,7 @@ func copyTree(src, dst string) error {
 		}
 		target := filepath.Join(dst, rel)
 		if entry.IsDir() {
-			if err := os.MkdirAll(target, 0o755); err != nil {
+			if err = os.MkdirAll(target, 0o755); err != nil {
 				return fmt.Errorf("failed to make a folder of the tree: %w", err)
 			}
 			return nil

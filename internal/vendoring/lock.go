@@ -20,7 +20,7 @@ const lockPoll = 50 * time.Millisecond
 // The kernel releases it too when the process ends in any way.
 func (c Config) lock(ctx context.Context) (release func(), err error) {
 	path := c.beside("lock")
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err = os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("failed to make the folder of the tree: %w", err)
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
@@ -30,7 +30,13 @@ func (c Config) lock(ctx context.Context) (release func(), err error) {
 	for waiting := false; ; waiting = true {
 		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
-			return func() { file.Close() }, nil
+			return func() {
+				// Closing alone would leave the lock to a child process that is
+				// just being started. Neither can fail in a way that matters:
+				// the end of the process lets go of the lock for good.
+				_ = unix.Flock(int(file.Fd()), unix.LOCK_UN)
+				_ = file.Close()
+			}, nil
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
 			return nil, errors.Join(fmt.Errorf("failed to lock %s: %w", path, err), file.Close())

@@ -34,7 +34,7 @@ func (c Config) Refresh(ctx context.Context, opts RefreshOptions) error {
 		return err
 	}
 	defer release()
-	if err := c.recover(); err != nil {
+	if err = c.recover(); err != nil {
 		return err
 	}
 	_, _, files, want, err := c.inputs(false)
@@ -45,7 +45,7 @@ func (c Config) Refresh(ctx context.Context, opts RefreshOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := c.exportable(state, want, opts); err != nil {
+	if err = c.exportable(state, want, opts); err != nil {
 		return fmt.Errorf("failed to refresh %s: %w", c.Patches, err)
 	}
 	repo := c.repo()

@@ -132,8 +132,8 @@ func (r Rendering) copyAll(ctx context.Context, g GoCommand, tree string) error 
 	}
 	var versions []module.Version
 	for _, c := range r.Copies {
-		version, err := mods.required(c.Module)
-		if err != nil {
+		var version module.Version
+		if version, err = mods.required(c.Module); err != nil {
 			return err
 		}
 		if !slices.Contains(versions, version) {

@@ -44,27 +44,34 @@ func (c Config) Try(ctx context.Context, target string) (on string, outcomes []p
 // module, has build output lying about that git is to ignore.
 func (c Config) target(ctx context.Context, target string) (dir, name string, isModule bool, err error) {
 	if semver.IsValid(target) {
-		// An empty folder: the version is none of go.mod's business, so the
-		// checksum database vouches for it.
-		scratch, err := os.MkdirTemp("", "fleet-patch-")
-		if err != nil {
-			return "", "", false, fmt.Errorf("failed to make a scratch folder: %w", err)
-		}
-		defer os.RemoveAll(scratch)
-		modules, err := c.Go.Download(ctx, scratch, module.Version{Path: c.Module, Version: target})
-		if err != nil {
-			return "", "", false, err
-		}
-		if err := VerifyDir(modules[0].Dir, modules[0]); err != nil {
-			return "", "", false, err
-		}
-		return modules[0].Dir, modules[0].String(), true, nil
+		m, err := c.release(ctx, target)
+		return m.Dir, m.String(), true, err
 	}
+	return c.checkout(target)
+}
+
+// release gets a version that is none of go.mod's business, so the checksum
+// database vouches for it.
+func (c Config) release(ctx context.Context, version string) (Module, error) {
+	// Outside of any module, which the go command would look at.
+	scratch, err := os.MkdirTemp("", "fleet-patch-")
+	if err != nil {
+		return Module{}, fmt.Errorf("failed to make a scratch folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(scratch) }() // a leftover in the temporary folder does no harm
+	modules, err := c.Go.Download(ctx, scratch, module.Version{Path: c.Module, Version: version})
+	if err != nil {
+		return Module{}, err
+	}
+	return modules[0], VerifyDir(modules[0].Dir, modules[0])
+}
+
+func (c Config) checkout(target string) (dir, name string, isModule bool, err error) {
 	dir, err = filepath.Abs(target)
 	if err != nil {
 		return "", "", false, fmt.Errorf("failed to find the folder: %w", err)
 	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+	if info, statErr := os.Stat(dir); statErr != nil || !info.IsDir() {
 		return "", "", false, errors.New("it is neither a version such as v0.20.0 nor a folder")
 	}
 	mods, err := readModFile(dir)

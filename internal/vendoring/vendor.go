@@ -71,7 +71,7 @@ func (c Config) Vendor(ctx context.Context, opts VendorOptions) error {
 		return err
 	}
 	defer release()
-	if err := c.recover(); err != nil {
+	if err = c.recover(); err != nil {
 		return err
 	}
 	mods, base, files, want, err := c.inputs(opts.Pristine)

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,13 +29,12 @@ func vendor(t *testing.T, w *toy.World, opts vendoring.VendorOptions) string {
 	return w.Out.String()
 }
 
-func refresh(t *testing.T, w *toy.World) string {
+func refresh(t *testing.T, w *toy.World) {
 	t.Helper()
 	w.Out.Reset()
 	if err := w.Config().Refresh(t.Context(), vendoring.RefreshOptions{}); err != nil {
 		t.Fatalf("Refresh: %v", err)
 	}
-	return w.Out.String()
 }
 
 // withSeries returns a world with a current tree and two patches.
@@ -164,7 +162,7 @@ func TestVendorLeavesACurrentTreeAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A file of the harness is no edit.
-	if err := os.WriteFile(w.Tree("zz_fleet_registration_test.go"), nil, 0o644); err != nil {
+	if err = os.WriteFile(w.Tree("zz_fleet_registration_test.go"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	said := vendor(t, w, vendoring.VendorOptions{})
@@ -463,7 +461,7 @@ func TestPlainGitAmMakesTheSameTree(t *testing.T) {
 	if diff := cmp.Diff(want, w.Git(t, "log", format)); diff != "" {
 		t.Errorf("git am makes other commits (-vendor,+am):\n%s", diff)
 	}
-	if fmt.Sprint(w.Git(t, "status", "--porcelain")) != "" {
+	if w.Git(t, "status", "--porcelain") != "" {
 		t.Errorf("git am left the tree dirty")
 	}
 }

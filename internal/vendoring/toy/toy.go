@@ -124,7 +124,7 @@ func (w *World) publish(t testing.TB, path, version string, files map[string]str
 	write(t, filepath.Join(at, version+".info"), string(info))
 	write(t, filepath.Join(at, version+".mod"), files["go.mod"])
 	var archive bytes.Buffer
-	if err := zip.CreateFromDir(&archive, module.Version{Path: path, Version: version}, dir); err != nil {
+	if err = zip.CreateFromDir(&archive, module.Version{Path: path, Version: version}, dir); err != nil {
 		t.Fatalf("failed to pack %s: %v", path, err)
 	}
 	write(t, filepath.Join(at, version+".zip"), archive.String())
