@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // upstreamTag marks the unpatched state in the repository of the Kueue tree.
@@ -157,8 +158,11 @@ func changedFiles(ctx context.Context, tree string) ([]string, error) {
 	return slices.Collect(nonEmptyLines(tracked + "\n" + untracked)), nil
 }
 
-// output runs a command; its error carries what it wrote to standard error.
+// output runs a command; its error carries what it wrote to standard error. At the
+// end of its context the command is interrupted, so that it can clean up.
 func output(cmd *exec.Cmd) (string, error) {
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.Output()
 	if err != nil {
 		var exit *exec.ExitError

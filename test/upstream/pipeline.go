@@ -38,6 +38,10 @@ func (r *runner) runSuites(ctx context.Context, cfg Config, suites []Suite, atOn
 	for i, s := range suites {
 		start := time.Now()
 		bin, err := r.compile(ctx, s)
+		if ctx.Err() != nil {
+			results[i] = Result{Suite: s.Path, Problem: "not run: interrupted"}
+			continue
+		}
 		if err != nil {
 			results[i] = Result{Suite: s.Path, Compile: time.Since(start), Problem: fmt.Sprintf("failed to compile: %v", err)}
 			r.logf("%s: failed to compile", s.Path)

@@ -38,7 +38,7 @@ func summarize(w io.Writer, results []Result) bool {
 	fmt.Fprintln(table, "SUITE\tPASSED\tFAILED\tSKIPPED\tCOMPILE\tRUN\tNOTE")
 	for _, r := range results {
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%s\t%s\t%s\n", r.Suite, r.Passed, r.Failed, r.Skipped,
-			seconds(r.Compile), seconds(r.Run), note(r))
+			seconds(r.Compile), seconds(r.Run), firstLine(note(r)))
 	}
 	table.Flush()
 	for _, r := range results {
@@ -65,7 +65,9 @@ func printFailures(w io.Writer, r Result) {
 		}
 		fmt.Fprintf(w, "  %s\n    %s\n", f.Spec, strings.Join(lines, "\n    "))
 	}
-	fmt.Fprintf(w, "  log: %s\n", r.Log)
+	if r.Log != "" {
+		fmt.Fprintf(w, "  log: %s\n", r.Log)
+	}
 }
 
 func note(r Result) string {
@@ -78,6 +80,19 @@ func note(r Result) string {
 		return fmt.Sprintf("%d known flakes passed when retried", len(r.Retried))
 	}
 	return ""
+}
+
+// firstLine keeps a table readable; the failures above it are complete.
+func firstLine(s string) string {
+	const limit = 60
+	line, rest, _ := strings.Cut(s, "\n")
+	if len(line) > limit {
+		return line[:limit] + "..."
+	}
+	if rest != "" {
+		return line + " ..."
+	}
+	return line
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.0fs", d.Seconds()) }
