@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -53,6 +54,7 @@ func newRunCommand() *cobra.Command {
 	f.StringVar(&flags.controlPlaneDir, "controlplane-dir", "", "folder with etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok (default: build and cache what the checkout pins)")
 	f.StringVar(&flags.stateDir, "state-dir", "", "folder for everything that runs write (default: "+stateFolder+")")
 	f.StringVar(&flags.memInfo, "meminfo", "/proc/meminfo", "file that tells the available memory")
+	f.Lookup("meminfo").Hidden = true // For tests of the check.
 	f.IntVar(&flags.portBase, "port-base", 0, "first of nine consecutive ports to use (default: random free ports)")
 	f.DurationVar(&flags.timeout, "timeout", 5*time.Minute, "how long the jobs may take")
 	f.BoolVar(&flags.keep, "keep", false, "stay up after the jobs, until Ctrl-C or fleet-sandbox down")
@@ -99,7 +101,7 @@ func (f *runFlags) run(cmd *cobra.Command, root string) error {
 
 // stay waits until somebody ends the sandbox, which is no failure.
 func stay(cmd *cobra.Command, box *sandbox.Sandbox) error {
-	cmd.Printf("\nThe sandbox stays up. Look inside with:\n  export KUBECONFIG=%s\nEnd it with Ctrl-C, or from elsewhere with:\n  fleet-sandbox down %s\n", box.Kubeconfig(), box.ID())
+	fmt.Fprintf(cmd.OutOrStdout(), "\nThe sandbox stays up. Look inside with:\n  export KUBECONFIG=%s\nEnd it with Ctrl-C, or from elsewhere with:\n  fleet-sandbox down %s\n", box.Kubeconfig(), box.ID())
 	<-box.Done()
 	if errors.As(box.Cause(), new(sandbox.Interrupted)) {
 		return nil

@@ -67,7 +67,10 @@ func choose(live []state.Record, id string) (*state.Record, error) {
 	if id != "" {
 		i := slices.Index(ids, id)
 		if i < 0 {
-			return nil, fmt.Errorf("sandbox %q does not run; running: %s", id, strings.Join(append(ids, "")[:max(len(ids), 1)], ", "))
+			if len(ids) == 0 {
+				ids = []string{"none"}
+			}
+			return nil, fmt.Errorf("sandbox %q does not run; running: %s", id, strings.Join(ids, ", "))
 		}
 		return &live[i], nil
 	}

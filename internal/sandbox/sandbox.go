@@ -62,6 +62,9 @@ type Sandbox struct {
 func Up(ctx context.Context, opts Options) (*Sandbox, error) {
 	started := opts.Clock.Now()
 	prepared, err := opts.prepare(ctx)
+	if cause := context.Cause(ctx); cause != nil {
+		return nil, cause
+	}
 	if err != nil {
 		return nil, err
 	}

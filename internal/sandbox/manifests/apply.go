@@ -83,14 +83,14 @@ func (a *Applier) WaitFor(ctx context.Context, done func(*unstructured.Unstructu
 	for _, object := range objects {
 		missing[object.GetName()] = true
 	}
-	source := &cache.ListWatch{
+	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return client.List(ctx, options)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			return client.Watch(ctx, options)
 		},
-	}
+	}, a.client)
 	_, err := watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, nil, func(event watch.Event) (bool, error) {
 		if seen, ok := event.Object.(*unstructured.Unstructured); ok && event.Type != watch.Deleted && done(seen) {
 			delete(missing, seen.GetName())

@@ -28,7 +28,7 @@ func (j Job) OK() bool {
 // Write writes the table, with times in seconds since start.
 func Write(out io.Writer, start time.Time, jobs []Job) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "JOB\tPRIORITY\tQUEUED\tADMITTED\tRUNNING\tFINISHED\tWORKERS\tGPUS\tGPU-SECONDS\tGROWN\tSHRUNK\tEVICTED\tITEMS\tRESULT")
+	fmt.Fprintln(w, "JOB\tPRIO\tQUEUED\tADMITTED\tRUNNING\tFINISHED\tWORKERS\tGPUS\tGPU-S\tGROWN\tSHRUNK\tEVICTED\tITEMS\tRESULT")
 	for _, j := range jobs {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%.1f\t%d\t%d\t%d\t%d/%d\t%s\n",
 			j.Job, j.Priority,
@@ -38,7 +38,7 @@ func Write(out io.Writer, start time.Time, jobs []Job) error {
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("failed to write the report: %w", err)
 	}
-	fmt.Fprintln(out, "WORKERS and GPUS are the most at one time; a GPU counts from the binding of its pod until the pod is gone.")
+	fmt.Fprintln(out, "WORKERS and GPUS are the most at one time; a GPU counts from the binding of its pod until the pod is gone; GPU-S are GPU-seconds.")
 	for _, j := range jobs {
 		if len(j.Nodes) > 0 {
 			fmt.Fprintf(out, "%s ran on %s.\n", j.Job, strings.Join(j.Nodes, ", "))

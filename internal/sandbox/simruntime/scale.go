@@ -13,6 +13,7 @@ import (
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	"github.com/ray-project/kuberay/ray-operator/controllers/ray/utils"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -25,7 +26,7 @@ import (
 const defaultIdleTimeout = 60 * time.Second
 
 // scale lets the autoscaler decide about each worker group of a cluster. The
-// first group that can grow gets the demand; this model has one kind of work.
+// model has one kind of work, so each group sees all of the demand.
 func (r *Runtime) scale(ctx context.Context, now time.Time, name types.NamespacedName, driver *simray.Driver, pods clusterPods) error {
 	var cluster rayv1.RayCluster
 	if err := r.client.Get(ctx, name, &cluster); err != nil {
@@ -42,7 +43,7 @@ func (r *Runtime) scale(ctx context.Context, now time.Time, name types.Namespace
 			errs = append(errs, r.patchGroup(ctx, &cluster, i, scaling.Replicas, scaling.Remove))
 			continue
 		}
-		if removalsDone(spec.ScaleStrategy.WorkersToDelete, group.Workers) {
+		if removalsDone(spec.ScaleStrategy.WorkersToDelete, pods.workers) {
 			errs = append(errs, r.patchGroup(ctx, &cluster, i, group.Replicas, nil))
 		}
 	}
@@ -78,8 +79,8 @@ func idleTimeout(cluster *rayv1.RayCluster) time.Duration {
 // removalsDone reports whether the list of workers to delete can be emptied.
 // A name that stays there would delete nothing, but hides from a reader what
 // is going on.
-func removalsDone(toDelete []string, left []simray.Worker) bool {
-	return len(toDelete) > 0 && !slices.ContainsFunc(left, func(w simray.Worker) bool { return slices.Contains(toDelete, w.Name) })
+func removalsDone(toDelete []string, left []corev1.Pod) bool {
+	return len(toDelete) > 0 && !slices.ContainsFunc(left, func(pod corev1.Pod) bool { return slices.Contains(toDelete, pod.Name) })
 }
 
 // patchGroup sets the size of a group and the workers to delete. The test of
