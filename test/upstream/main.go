@@ -55,7 +55,7 @@ func main() {
 	flag.BoolVar(&o.race, "race", false, "compile with the race detector")
 	flag.BoolVar(&o.fresh, "fresh", false, "run unit tests even if Go's test cache has their result")
 	flag.IntVar(&o.procs, "procs", 0, "processes per suite instead of those in suites.yaml")
-	flag.IntVar(&o.atOnce, "at-once", 1, "how many suites run side by side")
+	flag.IntVar(&o.atOnce, "at-once", 3, "how many suites run side by side")
 	flag.IntVar(&o.repeat, "repeat", 1, "run the selection this often, to look for flaky specs")
 	flag.StringVar(&o.tree, "tree", "", "Kueue tree to test instead of third_party/kueue")
 	flag.Parse()
