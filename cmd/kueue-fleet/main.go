@@ -34,6 +34,7 @@ func options() []app.Option {
 			fs.StringVar(&configFile, "fleet-config", "",
 				"The file that holds the FleetConfiguration (config.fleet.ai/v1alpha1). Omit this flag to use the defaults.")
 		}),
+		app.WithUserAgent(version.UserAgent()),
 		app.WithInit(func(log logr.Logger) error {
 			v := version.Get()
 			log.Info("Starting kueue-fleet", "version", v.Version, "base", v.Base, "patchSeries", v.PatchSeries)

@@ -5,6 +5,8 @@
 package version
 
 import (
+	"fmt"
+	"runtime"
 	"strings"
 
 	kueueversion "sigs.k8s.io/kueue/pkg/version"
@@ -29,6 +31,13 @@ type Info struct {
 // Get returns the version of the running binary.
 func Get() Info {
 	return newInfo(kueueversion.GitVersion, patchSeries)
+}
+
+// UserAgent returns what the manager's requests say of themselves: as Kueue's do,
+// with the whole version.
+func UserAgent() string {
+	return fmt.Sprintf("kueue/%s (%s/%s) %.7s",
+		kueueversion.GitVersion, runtime.GOOS, runtime.GOARCH, kueueversion.GitCommit)
 }
 
 func newInfo(release, series string) Info {

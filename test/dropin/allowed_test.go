@@ -38,6 +38,11 @@ func allowedDifferences() []Allowed {
 			Change: "`v0.19.2` with a suffix `-fleet.N`",
 			Reason: "a log has to tell which program wrote it",
 		},
+		{
+			Area: areaVersion, Key: "user agent kueue/<version> (<platform>) <commit>", Check: checkVersion,
+			Change: "`v0.19.2` with a suffix `-fleet.N`",
+			Reason: "so has an audit log",
+		},
 	}
 	gates := features.Gates()
 	for _, name := range slices.Sorted(maps.Keys(gates)) {

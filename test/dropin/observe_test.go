@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -217,6 +218,7 @@ func (l *live) versions(t *testing.T) Facts {
 	short := l.program.commit[:min(7, len(l.program.commit))]
 	for _, agent := range l.recorder.UserAgents() {
 		agent = strings.ReplaceAll(agent, short, "<commit>")
+		agent = strings.Replace(agent, runtime.GOOS+"/"+runtime.GOARCH, "<platform>", 1)
 		version := agentVersion.FindString(agent)
 		facts["user agent "+strings.Replace(agent, version, "<version>", 1)] = version
 	}
