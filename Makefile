@@ -22,7 +22,7 @@ LDFLAGS = -s -w \
 BIN := $(CURDIR)/bin
 # Before third_party/kueue exists, the workspace can't be loaded.
 FLEET_PATCH = GOWORK=off go run ./cmd/fleet-patch
-TOOL = GOWORK=off go tool -modfile=hack/tools/go.mod
+TOOL_MODULE = GOWORK=off go build -modfile=hack/tools/go.mod
 UNIT_PACKAGES := ./apis/... ./cmd/... ./hack/... ./internal/... ./pkg/... ./test/upstream/...
 
 ##@ Run
@@ -101,11 +101,13 @@ patches-refresh: ## Export the commits of third_party/kueue to patches/.
 
 .PHONY: generate
 generate: ## Generate code and documents.
-	@$(TOOL) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./apis/...
+	@$(TOOL_MODULE) -o $(BIN)/controller-gen sigs.k8s.io/controller-tools/cmd/controller-gen
+	@$(BIN)/controller-gen object:headerFile=hack/boilerplate.go.txt paths=./apis/...
 
 .PHONY: lint
 lint: vendor ## Run the linters.
-	@$(TOOL) golangci-lint run ./...
+	@$(TOOL_MODULE) -o $(BIN)/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@$(BIN)/golangci-lint run ./...
 
 .PHONY: verify
 verify: generate lint patches-lint ## Generate, lint, and fail if that changed a file.
