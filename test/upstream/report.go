@@ -21,6 +21,9 @@ type Result struct {
 	Passed  int    `json:"passed"`
 	Failed  int    `json:"failed"`
 	Skipped int    `json:"skipped"`
+	// Unreached are the skipped ones that Ginkgo left out since a spec before them
+	// in an ordered container failed.
+	Unreached int `json:"unreached,omitempty"`
 	// Retried are known flakes that failed and passed when run again. They count
 	// as passed.
 	Retried []string `json:"retried,omitempty"`
@@ -39,8 +42,6 @@ type Result struct {
 type Failure struct {
 	Spec    string `json:"spec"`
 	Message string `json:"message"`
-	// Ordered marks a spec whose failure made Ginkgo skip those behind it.
-	Ordered bool `json:"-"`
 }
 
 // ok says whether the suite counts as passed.
@@ -70,16 +71,15 @@ func suiteResult(report types.Report) Result {
 		case failed:
 			// Set-up and clean-up nodes count as well: what they break was not tested.
 			r.Failed++
-			r.Failures = append(r.Failures, Failure{
-				Spec:    specName(spec),
-				Message: spec.FailureMessage(),
-				Ordered: spec.IsInOrderedContainer,
-			})
+			r.Failures = append(r.Failures, Failure{Spec: specName(spec), Message: spec.FailureMessage()})
 		case spec.LeafNodeType != types.NodeTypeIt:
 		case spec.State == types.SpecStatePassed:
 			r.Passed++
 		default:
 			r.Skipped++
+			if strings.Contains(spec.Failure.Message, unreachedMessage) {
+				r.Unreached++
+			}
 		}
 	}
 	switch {
@@ -93,6 +93,10 @@ func suiteResult(report types.Report) Result {
 	return r
 }
 
+// unreachedMessage is Ginkgo's reason for a spec that it skipped because of another
+// one. The report has no other trace of ordered containers.
+const unreachedMessage = "earlier spec in an ordered container failed"
+
 // specName is the full text of a spec, or the kind of a node without text.
 func specName(spec types.SpecReport) string {
 	if name := spec.FullText(); name != "" {
@@ -104,15 +108,15 @@ func specName(spec types.SpecReport) string {
 // retryable returns the specs of a failed run that may run again in the given
 // attempt (1 is the first retry). It returns none unless every failure of the run
 // is a known flake with attempts left: one unknown failure fails the suite anyway,
-// and the specs that were skipped behind an ordered one would stay untested.
+// and specs that were not reached would stay untested.
 func retryable(r Result, flakes map[string]Flake, attempt int) []string {
-	if r.Problem != "" {
+	if r.Problem != "" || r.Unreached > 0 {
 		return nil
 	}
 	var out []string
 	for _, failure := range r.Failures {
 		flake, known := flakes[failure.Spec]
-		if !known || failure.Ordered || attempt > flake.Retries {
+		if !known || attempt > flake.Retries {
 			return nil
 		}
 		out = append(out, failure.Spec)

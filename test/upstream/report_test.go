@@ -39,6 +39,17 @@ func TestSuiteResult(t *testing.T) {
 			want:   Result{Passed: 2, Skipped: 2},
 			wantOK: true,
 		},
+		"a failure in an ordered container hides the specs behind it": {
+			report: types.Report{SpecReports: types.SpecReports{
+				spec("a", types.SpecStateFailed),
+				{
+					LeafNodeType: types.NodeTypeIt, LeafNodeText: "b", State: types.SpecStateSkipped,
+					Failure: types.Failure{Message: "Spec skipped because an earlier spec in an ordered container failed"},
+				},
+				spec("c", types.SpecStateSkipped),
+			}},
+			want: Result{Failed: 1, Skipped: 2, Unreached: 1, Failures: []Failure{{Spec: "a", Message: "a broke"}}},
+		},
 		"all ways to fail": {
 			report: types.Report{SpecReports: types.SpecReports{
 				spec("a", types.SpecStatePassed), spec("b", types.SpecStateFailed), spec("c", types.SpecStatePanicked),
@@ -130,7 +141,7 @@ func TestRetryable(t *testing.T) {
 		return r
 	}
 	ordered := failed("a")
-	ordered.Failures[0].Ordered = true
+	ordered.Skipped, ordered.Unreached = 3, 3
 	broken := failed("a")
 	broken.Problem = "out of time"
 	cases := map[string]struct {
