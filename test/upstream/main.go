@@ -11,6 +11,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -204,7 +205,7 @@ func makePlan(ctx context.Context, o options, cfg Config, set Set, tree string) 
 	return p, nil
 }
 
-func printPlan(w *os.File, cfg Config, p plan) {
+func printPlan(w io.Writer, cfg Config, p plan) {
 	for _, s := range p.suites {
 		fmt.Fprintf(w, "%s (%s, %d processes, at most %s): %s\n", s.Path, s.Set, s.Procs, s.Timeout.Duration, s.Why)
 	}
