@@ -101,7 +101,7 @@ func (f *runFlags) run(cmd *cobra.Command, root string) error {
 
 // stay waits until somebody ends the sandbox, which is no failure.
 func stay(cmd *cobra.Command, box *sandbox.Sandbox) error {
-	fmt.Fprintf(cmd.OutOrStdout(), "\nThe sandbox stays up. Look inside with:\n  export KUBECONFIG=%s\nEnd it with Ctrl-C, or from elsewhere with:\n  fleet-sandbox down %s\n", box.Kubeconfig(), box.ID())
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "\nThe sandbox stays up. Look inside with:\n  export KUBECONFIG=%s\nEnd it with Ctrl-C, or from elsewhere with:\n  fleet-sandbox down %s\n", box.Kubeconfig(), box.ID())
 	<-box.Done()
 	if errors.As(box.Cause(), new(sandbox.Interrupted)) {
 		return nil

@@ -30,7 +30,7 @@ func DownByID(ctx context.Context, stateRoot, id string, out io.Writer) error {
 		return err
 	}
 	for _, s := range swept {
-		fmt.Fprintf(out, "cleaned up after sandbox %s, which did not end properly%s\n", s.ID, killedText(s.Killed))
+		_, _ = fmt.Fprintf(out, "cleaned up after sandbox %s, which did not end properly%s\n", s.ID, killedText(s.Killed))
 	}
 	live, err := registry.Live()
 	if err != nil {
@@ -41,7 +41,7 @@ func DownByID(ctx context.Context, stateRoot, id string, out io.Writer) error {
 		return err
 	}
 	if target == nil {
-		fmt.Fprintln(out, "no sandbox runs")
+		_, _ = fmt.Fprintln(out, "no sandbox runs")
 		return nil
 	}
 	if err := proc.Signal(target.Owner, syscall.SIGTERM); err != nil && !errors.Is(err, process.ErrGone) {
@@ -54,7 +54,7 @@ func DownByID(ctx context.Context, stateRoot, id string, out io.Writer) error {
 	if _, err := registry.Sweep(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "sandbox %s has ended\n", target.ID)
+	_, _ = fmt.Fprintf(out, "sandbox %s has ended\n", target.ID)
 	return nil
 }
 

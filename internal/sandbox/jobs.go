@@ -4,6 +4,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
@@ -26,7 +27,7 @@ type Job struct {
 // LoadJobs reads RayJobs from files. Errors name file, job and field.
 func LoadJobs(files ...string) ([]Job, error) {
 	if len(files) == 0 {
-		return nil, fmt.Errorf("failed to load jobs: no file given")
+		return nil, errors.New("failed to load jobs: no file given")
 	}
 	var jobs []Job
 	from := map[types.NamespacedName]string{}

@@ -56,7 +56,7 @@ type Options struct {
 }
 
 func (o Options) logf(format string, args ...any) {
-	fmt.Fprintf(o.Out, format+"\n", args...)
+	_, _ = fmt.Fprintf(o.Out, format+"\n", args...)
 }
 
 // prepared is what is known once nothing cheap can fail any more.
@@ -114,7 +114,7 @@ func (o Options) checkMemory() error {
 	if err != nil {
 		return fmt.Errorf("failed to read the available memory: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	return preflight.Memory(f, MinMemory)
 }
 

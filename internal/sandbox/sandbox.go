@@ -61,7 +61,7 @@ type Sandbox struct {
 // fails, nothing is left of it but the logs. The sandbox ends with ctx.
 func Up(ctx context.Context, opts Options) (*Sandbox, error) {
 	started := opts.Clock.Now()
-	prepared, err := opts.prepare(ctx)
+	found, err := opts.prepare(ctx)
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, cause
 	}
@@ -97,7 +97,7 @@ func Up(ctx context.Context, opts Options) (*Sandbox, error) {
 	}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	go s.watchChildren()
-	if err := s.up(prepared); err != nil {
+	if err := s.up(found); err != nil {
 		return nil, s.fail(err)
 	}
 	return s, nil

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
+
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"fleet.ai/kueue-fleet/internal/sandbox/cluster"
@@ -38,13 +39,15 @@ func (s *Sandbox) up(p prepared) error {
 		return err
 	}
 	s.opts.logf("sandbox %s", s.ID())
-	var err error
 	now := s.opts.Clock.Now()
 	set := s.dir.Record.Ports
-	if s.cluster, err = cluster.New(s.dir.Path("cluster"), set, p.binaries, s.sup, now, manager.Account); err != nil {
+	var err error
+	s.cluster, err = cluster.New(s.dir.Path("cluster"), set, p.binaries, s.sup, now, manager.Account)
+	if err != nil {
 		return err
 	}
-	if s.manager, err = manager.New(s.dir.Path("manager"), set, now); err != nil {
+	s.manager, err = manager.New(s.dir.Path("manager"), set, now)
+	if err != nil {
 		return err
 	}
 	s.rest = s.cluster.RESTConfig(userAgent)
@@ -52,17 +55,17 @@ func (s *Sandbox) up(p prepared) error {
 	var objects installation
 	group, ctx := errgroup.WithContext(s.ctx)
 	group.Go(func() error {
-		if err := s.cluster.StartAPIServer(ctx); err != nil {
-			return err
+		startErr := s.cluster.StartAPIServer(ctx)
+		if startErr == nil {
+			s.step("API server is ready")
 		}
-		s.step("API server is ready")
-		return nil
+		return startErr
 	})
 	group.Go(func() (err error) {
 		objects, err = s.render(p.rayCRDs)
 		return err
 	})
-	if err := group.Wait(); err != nil {
+	if err = group.Wait(); err != nil {
 		return err
 	}
 	applier, err := manifests.NewApplier(s.rest)
@@ -106,7 +109,7 @@ func (s *Sandbox) render(rayCRDs string) (installation, error) {
 		return in, err
 	}
 	for _, crd := range rayObjects {
-		if err := manifests.KeepVersions(crd, rayVersion); err != nil {
+		if err = manifests.KeepVersions(crd, rayVersion); err != nil {
 			return in, err
 		}
 		manifests.SlimCRD(crd)

@@ -99,7 +99,7 @@ func TestKeepAfterAFailure(t *testing.T) {
 	// Five workers of two GPUs do not fit one node of eight.
 	big := strings.NewReplacer("replicas: 2", "replicas: 5", "minReplicas: 2", "minReplicas: 5", "maxReplicas: 2", "maxReplicas: 5").Replace(string(gang))
 	file := filepath.Join(dir, "big.yaml")
-	if err := os.WriteFile(file, []byte(big), 0o644); err != nil {
+	if err = os.WriteFile(file, []byte(big), 0o644); err != nil {
 		t.Fatal(err)
 	}
 
@@ -159,7 +159,7 @@ func TestClearErrorsBeforeAnythingStarts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	used := listener.Addr().(*net.TCPAddr).Port
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)

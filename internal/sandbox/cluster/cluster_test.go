@@ -42,7 +42,7 @@ func TestEveryAccountHasATokenAndAKubeconfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	reader := csv.NewReader(f)
 	rows, err := reader.ReadAll()
 	if err != nil {

@@ -21,9 +21,9 @@ func WaitHTTP(ctx context.Context, url, token string, tlsConfig *tls.Config) err
 		Timeout:   2 * time.Second,
 		Transport: &http.Transport{TLSClientConfig: tlsConfig, DisableKeepAlives: true},
 	}
-	last := errors.New("not asked yet")
 	for {
-		if last = probe(ctx, client, url, token); last == nil {
+		last := probe(ctx, client, url, token)
+		if last == nil {
 			return nil
 		}
 		select {
@@ -46,7 +46,7 @@ func probe(ctx context.Context, client *http.Client, url, token string) error {
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
 		return errors.New(resp.Status)
 	}

@@ -49,7 +49,7 @@ func New(dir string, set ports.Set, now time.Time) (*Manager, error) {
 		return nil, err
 	}
 	m := &Manager{dir: dir, ports: set, ca: ca, cert: cert}
-	if err := os.MkdirAll(m.certDir(), 0o700); err != nil {
+	if err = os.MkdirAll(m.certDir(), 0o700); err != nil {
 		return nil, fmt.Errorf("failed to create the manager's folder: %w", err)
 	}
 	config, err := Config(set, m.certDir())
@@ -62,7 +62,7 @@ func New(dir string, set ports.Set, now time.Time) (*Manager, error) {
 		filepath.Join(m.certDir(), "tls.crt"): cert.CertPEM,
 		filepath.Join(m.certDir(), "tls.key"): cert.KeyPEM,
 	} {
-		if err := os.WriteFile(path, content, 0o600); err != nil {
+		if err = os.WriteFile(path, content, 0o600); err != nil {
 			return nil, fmt.Errorf("failed to write %s: %w", path, err)
 		}
 	}

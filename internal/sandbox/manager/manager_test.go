@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
 	configapi "sigs.k8s.io/kueue/apis/config/v1beta2"
 	"sigs.k8s.io/kueue/pkg/config"
 	// The validation asks for the integrations that are linked in.
@@ -35,7 +36,7 @@ func TestTheManagerAcceptsItsConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	scheme := runtime.NewScheme()
-	if err := configapi.AddToScheme(scheme); err != nil {
+	if err = configapi.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	// The manager's own loader: strict, and with its defaults.

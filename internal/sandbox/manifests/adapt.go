@@ -5,6 +5,7 @@ package manifests
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -87,7 +88,7 @@ func pointWebhooks(object *unstructured.Unstructured, hooks Webhooks) error {
 		}
 		clientConfig, ok := webhook["clientConfig"].(map[string]any)
 		if !ok {
-			return fmt.Errorf("the conversion webhook has no clientConfig")
+			return errors.New("the conversion webhook has no clientConfig")
 		}
 		return point(clientConfig)
 	}

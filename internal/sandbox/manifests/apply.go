@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -61,7 +61,8 @@ func (a *Applier) Create(ctx context.Context, objects ...*unstructured.Unstructu
 func (a *Applier) CreateRetrying(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	for {
 		created, err := a.resource(object).Create(ctx, object, metav1.CreateOptions{})
-		if err == nil || !(apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err)) {
+		notThereYet := apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err)
+		if err == nil || !notThereYet {
 			return created, describe("create", object, err)
 		}
 		select {
@@ -121,7 +122,7 @@ func HasCondition(conditionType string) func(*unstructured.Unstructured) bool {
 // kind, which is right for everything the sandbox installs and needs no
 // discovery; a wrong guess would fail the create with not found.
 func (a *Applier) resource(object *unstructured.Unstructured) dynamic.ResourceInterface {
-	plural, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
+	plural, _ := apimeta.UnsafeGuessKindToResource(object.GroupVersionKind())
 	if namespace := object.GetNamespace(); namespace != "" {
 		return a.client.Resource(plural).Namespace(namespace)
 	}

@@ -86,9 +86,7 @@ spec:
           description: a thing
           type: object
           properties:
-            description:
-              description: what people say about it
-              type: string
+            description: {type: string, description: what people say about it}
             properties:
               description: a map
               additionalProperties: {description: a value, type: string}

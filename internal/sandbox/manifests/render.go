@@ -42,7 +42,7 @@ func ReadFile(path string) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to read manifests: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	return Decode(path, f)
 }
 

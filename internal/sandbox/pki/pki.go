@@ -11,6 +11,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/hex"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -75,7 +76,7 @@ func NewCA(name, organization string, now time.Time) (*CA, error) {
 // which is its common name, and addresses.
 func (ca *CA) Server(now time.Time, dnsNames []string, ips ...net.IP) (Pair, error) {
 	if len(dnsNames) == 0 {
-		return Pair{}, fmt.Errorf("failed to make a server certificate: no DNS name given")
+		return Pair{}, errors.New("failed to make a server certificate: no DNS name given")
 	}
 	key, err := rsa.GenerateKey(rand.Reader, keyBits)
 	if err != nil {

@@ -112,7 +112,7 @@ func TestListenSeesAPortInUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	if err := Listen(l.Addr().(*net.TCPAddr).Port); err == nil {
 		t.Error("a port in use counts as free")
 	}

@@ -112,7 +112,7 @@ func (s *Supervisor) Start(spec Spec) error {
 	if err != nil {
 		return fmt.Errorf("failed to create the log of %s: %w", spec.Name, err)
 	}
-	defer logFile.Close()
+	defer func() { _ = logFile.Close() }() // The child has its own.
 
 	cmd := exec.Command(spec.Path, spec.Args...)
 	cmd.Env = append(os.Environ(), spec.Env...)
@@ -222,7 +222,7 @@ func logTail(path string, lines int) string {
 	if err != nil {
 		return "(no log: " + err.Error() + ")"
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
 	if err != nil {
 		return "(no log: " + err.Error() + ")"

@@ -27,10 +27,12 @@ func (j Job) OK() bool {
 
 // Write writes the table, with times in seconds since start.
 func Write(out io.Writer, start time.Time, jobs []Job) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "JOB\tPRIO\tQUEUED\tADMITTED\tRUNNING\tFINISHED\tWORKERS\tGPUS\tGPU-S\tGROWN\tSHRUNK\tEVICTED\tITEMS\tRESULT")
+	// Writing to memory cannot fail; one write at the end can.
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "JOB\tPRIO\tQUEUED\tADMITTED\tRUNNING\tFINISHED\tWORKERS\tGPUS\tGPU-S\tGROWN\tSHRUNK\tEVICTED\tITEMS\tRESULT")
 	for _, j := range jobs {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%.1f\t%d\t%d\t%d\t%d/%d\t%s\n",
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%.1f\t%d\t%d\t%d\t%d/%d\t%s\n",
 			j.Job, j.Priority,
 			seconds(start, j.Queued), seconds(start, j.Admitted), seconds(start, j.Running), seconds(start, j.Finished),
 			j.PeakWorkers, j.PeakGPUs, j.GPUSeconds, j.Grown, j.Shrunk, j.Evicted, j.ItemsDone, j.Items, result(j))
@@ -38,11 +40,14 @@ func Write(out io.Writer, start time.Time, jobs []Job) error {
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("failed to write the report: %w", err)
 	}
-	fmt.Fprintln(out, "WORKERS and GPUS are the most at one time; a GPU counts from the binding of its pod until the pod is gone; GPU-S are GPU-seconds.")
+	text.WriteString("WORKERS and GPUS are the most at one time; a GPU counts from the binding of its pod until the pod is gone; GPU-S are GPU-seconds.\n")
 	for _, j := range jobs {
 		if len(j.Nodes) > 0 {
-			fmt.Fprintf(out, "%s ran on %s.\n", j.Job, strings.Join(j.Nodes, ", "))
+			fmt.Fprintf(&text, "%s ran on %s.\n", j.Job, strings.Join(j.Nodes, ", "))
 		}
+	}
+	if _, err := io.WriteString(out, text.String()); err != nil {
+		return fmt.Errorf("failed to write the report: %w", err)
 	}
 	return nil
 }
@@ -54,7 +59,7 @@ func WriteReasons(out io.Writer, jobs []Job) {
 			continue
 		}
 		for _, reason := range j.Reasons {
-			fmt.Fprintf(out, "%s waited: %s\n", j.Job, reason)
+			_, _ = fmt.Fprintf(out, "%s waited: %s\n", j.Job, reason)
 		}
 	}
 }

@@ -43,6 +43,8 @@ func (p Provider) GetDashboardClient(context.Context, manager.Manager) func(*ray
 }
 
 // GetHttpProxyClient is for Ray Serve only; nothing calls it here.
+//
+//nolint:revive // The name is that of KubeRay's interface.
 func (p Provider) GetHttpProxyClient(manager.Manager) func(string, string, string, int) utils.RayHttpProxyClientInterface {
 	return func(string, string, string, int) utils.RayHttpProxyClientInterface { return noServeProxy{} }
 }

@@ -120,11 +120,11 @@ func (w *world) wantGroup(when string, replicas int32, remove ...string) {
 	}
 }
 
-func rayJob(id, work string) *rayv1.RayJob {
+func rayJob(work string) *rayv1.RayJob {
 	return &rayv1.RayJob{
 		ObjectMeta: metav1.ObjectMeta{UID: "job-uid", Annotations: map[string]string{simray.WorkAnnotation: work}},
 		Spec:       rayv1.RayJobSpec{Entrypoint: "python evaluate.py"},
-		Status:     rayv1.RayJobStatus{JobId: id},
+		Status:     rayv1.RayJobStatus{JobId: "j1"},
 	}
 }
 
@@ -134,18 +134,19 @@ func TestDashboardLeadsAJobToItsEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dashboard.GetJobInfo(w.ctx, "j1"); !errors.Is(err, ErrUnreachable) || apierrors.IsBadRequest(err) {
+	if _, err = dashboard.GetJobInfo(w.ctx, "j1"); !errors.Is(err, ErrUnreachable) || apierrors.IsBadRequest(err) {
 		t.Errorf("without a head pod the dashboard said %v, want unreachable", err)
 	}
 	w.pod("head", rayv1.HeadNode, true)
 	w.pod("w1", rayv1.WorkerNode, true)
-	if _, err := dashboard.GetJobInfo(w.ctx, "j1"); !apierrors.IsBadRequest(err) {
+	if _, err = dashboard.GetJobInfo(w.ctx, "j1"); !apierrors.IsBadRequest(err) {
 		t.Errorf("for an unknown job the dashboard said %v, want a bad request, which makes KubeRay submit", err)
 	}
-	if id, err := dashboard.SubmitJob(w.ctx, rayJob("j1", "- {items: 1, duration: 1s}")); err != nil || id != "j1" {
+	id, err := dashboard.SubmitJob(w.ctx, rayJob("- {items: 1, duration: 1s}"))
+	if err != nil || id != "j1" {
 		t.Fatalf("submit gave %q, %v", id, err)
 	}
-	if _, err := dashboard.SubmitJob(w.ctx, rayJob("j1", "- {items: 1, duration: 1s}")); err == nil {
+	if _, err = dashboard.SubmitJob(w.ctx, rayJob("- {items: 1, duration: 1s}")); err == nil {
 		t.Error("a job was submitted twice")
 	}
 	begin := w.clock.Now()
@@ -162,10 +163,11 @@ func TestDashboardLeadsAJobToItsEnd(t *testing.T) {
 	if info.StartTime != uint64(begin.UnixMilli()) || info.EndTime != uint64(begin.Add(time.Second).UnixMilli()) {
 		t.Errorf("it ran from %d to %d, want 1 s from %d", info.StartTime, info.EndTime, begin.UnixMilli())
 	}
-	if list, err := dashboard.ListJobs(w.ctx); err != nil || len(*list) != 1 {
+	list, err := dashboard.ListJobs(w.ctx)
+	if err != nil || len(*list) != 1 {
 		t.Errorf("the list is %v, %v, want one job", list, err)
 	}
-	if err := dashboard.StopJob(w.ctx, "j1"); err != nil {
+	if err = dashboard.StopJob(w.ctx, "j1"); err != nil {
 		t.Fatal(err)
 	}
 	if info, err = dashboard.GetJobInfo(w.ctx, "j1"); err != nil || info.JobStatus != rayv1.JobStatusSucceeded {
@@ -177,7 +179,7 @@ func TestAStoppedJobDoesNoMoreWork(t *testing.T) {
 	w := newWorld(t)
 	w.pod("head", rayv1.HeadNode, true)
 	w.pod("w1", rayv1.WorkerNode, true)
-	if err := w.rt.Submit(w.ctx, name, rayJob("j1", "- {items: 1, duration: 1s}")); err != nil {
+	if err := w.rt.Submit(w.ctx, name, rayJob("- {items: 1, duration: 1s}")); err != nil {
 		t.Fatal(err)
 	}
 	w.pass(0)
@@ -192,7 +194,7 @@ func TestAStoppedJobDoesNoMoreWork(t *testing.T) {
 func TestWorkThatCannotBeReadFailsTheJob(t *testing.T) {
 	w := newWorld(t)
 	w.pod("head", rayv1.HeadNode, true)
-	if err := w.rt.Submit(w.ctx, name, rayJob("j1", "- {items: 0, duration: 1s}")); err != nil {
+	if err := w.rt.Submit(w.ctx, name, rayJob("- {items: 0, duration: 1s}")); err != nil {
 		t.Fatal(err)
 	}
 	w.pass(time.Second)
@@ -207,7 +209,7 @@ func TestAJobIsLostWithItsHeadAndItsWorkIsNot(t *testing.T) {
 	head := w.pod("head", rayv1.HeadNode, true)
 	w.pod("w1", rayv1.WorkerNode, true)
 	const twoItems = "- {items: 2, duration: 1s}"
-	if err := w.rt.Submit(w.ctx, name, rayJob("j1", twoItems)); err != nil {
+	if err := w.rt.Submit(w.ctx, name, rayJob(twoItems)); err != nil {
 		t.Fatal(err)
 	}
 	w.pass(0)
@@ -219,7 +221,7 @@ func TestAJobIsLostWithItsHeadAndItsWorkIsNot(t *testing.T) {
 	if _, err := w.rt.Job(w.ctx, name, "j1"); !errors.Is(err, ErrUnknownJob) {
 		t.Fatalf("the new head said %v, want that it knows no job", err)
 	}
-	if err := w.rt.Submit(w.ctx, name, rayJob("j1", twoItems)); err != nil {
+	if err := w.rt.Submit(w.ctx, name, rayJob(twoItems)); err != nil {
 		t.Fatal(err)
 	}
 	w.pass(0)
@@ -236,7 +238,7 @@ func TestAHeadThatIsNotReadyStopsTheDriver(t *testing.T) {
 	w := newWorld(t)
 	head := w.pod("head", rayv1.HeadNode, true)
 	w.pod("w1", rayv1.WorkerNode, true)
-	if err := w.rt.Submit(w.ctx, name, rayJob("j1", "- {items: 1, duration: 1s}")); err != nil {
+	if err := w.rt.Submit(w.ctx, name, rayJob("- {items: 1, duration: 1s}")); err != nil {
 		t.Fatal(err)
 	}
 	w.pass(0)
@@ -257,7 +259,7 @@ func TestTheAutoscalerGrowsStepByStepAndShrinks(t *testing.T) {
 	w := newWorld(t)
 	w.pod("head", rayv1.HeadNode, true)
 	w1 := w.pod("w1", rayv1.WorkerNode, true)
-	if err := w.rt.Submit(w.ctx, name, rayJob("j1", "- {items: 4, duration: 10s}\n- {items: 1, duration: 30s}")); err != nil {
+	if err := w.rt.Submit(w.ctx, name, rayJob("- {items: 4, duration: 10s}\n- {items: 1, duration: 30s}")); err != nil {
 		t.Fatal(err)
 	}
 	w.pass(0)

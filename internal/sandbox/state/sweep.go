@@ -35,7 +35,7 @@ func (r *Registry) Sweep() ([]Swept, error) {
 	}
 	defer unlock()
 
-	if err := r.removeHalfMade(); err != nil {
+	if err = r.removeHalfMade(); err != nil {
 		return nil, err
 	}
 	recs, err := r.records()

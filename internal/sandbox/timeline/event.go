@@ -58,5 +58,5 @@ func (p *Printer) Print(e Event) {
 	if e.Since != "" {
 		line += fmt.Sprintf("  (%d ms after %s)", e.Latency.Milliseconds(), e.Since)
 	}
-	fmt.Fprintln(p.out, line)
+	_, _ = fmt.Fprintln(p.out, line)
 }

@@ -9,8 +9,9 @@ import (
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
+
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	"sigs.k8s.io/kueue/pkg/util/tas"
 )
@@ -21,7 +22,7 @@ const headPodSet = "head"
 // readSlice takes out of a Workload what the story needs.
 func readSlice(workload *kueue.Workload) *slice {
 	is := func(condition string) bool {
-		return meta.IsStatusConditionTrue(workload.Status.Conditions, condition)
+		return apimeta.IsStatusConditionTrue(workload.Status.Conditions, condition)
 	}
 	s := &slice{
 		created:  workload.CreationTimestamp.Time,
@@ -50,7 +51,7 @@ func readSlice(workload *kueue.Workload) *slice {
 }
 
 func evictedReason(workload *kueue.Workload) string {
-	condition := meta.FindStatusCondition(workload.Status.Conditions, kueue.WorkloadEvicted)
+	condition := apimeta.FindStatusCondition(workload.Status.Conditions, kueue.WorkloadEvicted)
 	return condition.Reason + ": " + condition.Message
 }
 
