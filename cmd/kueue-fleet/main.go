@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+
 	"sigs.k8s.io/kueue/cmd/kueue/app"
 
 	"fleet.ai/kueue-fleet/pkg/config"

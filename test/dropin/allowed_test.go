@@ -69,7 +69,7 @@ func checkGate(specs featuregate.VersionedSpecs) func(upstream, ours string) err
 
 func checkVersion(upstream, ours string) error {
 	if upstream != "v0.19.2" {
-		return fmt.Errorf("upstream is not v0.19.2")
+		return errors.New("upstream is not v0.19.2")
 	}
 	if !fleetVersion.MatchString(ours) {
 		return fmt.Errorf("ours doesn't match %s", fleetVersion)

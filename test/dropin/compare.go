@@ -6,6 +6,7 @@
 package dropin
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -95,9 +96,9 @@ func Judge(area string, differences []Difference, list []Allowed) (allowed []All
 }
 
 // OnlyOurs is the check for what upstream doesn't have.
-func OnlyOurs(upstream, ours string) error {
+func OnlyOurs(upstream, _ string) error {
 	if upstream != Absent {
-		return fmt.Errorf("upstream has it too")
+		return errors.New("upstream has it too")
 	}
 	return nil
 }

@@ -5,12 +5,14 @@ package dropin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -94,7 +96,7 @@ func (s *session) observe(t *testing.T, p *program, assets string, installation,
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts[areaLife]["exit code after SIGTERM"] = fmt.Sprint(code)
+	facts[areaLife]["exit code after SIGTERM"] = strconv.Itoa(code)
 	l.lease(ctx, t, "after its end", facts[areaLife])
 	facts[areaRequests] = l.requests()
 	facts[areaVersion] = l.versions(t)
@@ -166,7 +168,7 @@ func (l *live) waitUntil(ctx context.Context, t *testing.T, what string, conditi
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
 		select {
 		case <-l.process.Done():
-			return false, fmt.Errorf("the manager has ended")
+			return false, errors.New("the manager has ended")
 		default:
 			return condition(ctx)
 		}
