@@ -66,8 +66,11 @@ type Suite struct {
 	Path string `json:"path"`
 	Set  Set    `json:"set"`
 	Why  string `json:"why"`
-	// Procs is how many processes share the specs; each has an API server.
+	// Procs is how many processes share the specs.
 	Procs int `json:"procs"`
+	// Clusters is how many clusters, each with an API server, a process starts; 1 if
+	// it is left out.
+	Clusters int `json:"clusters,omitempty"`
 	// Timeout bounds the run, compilation not included.
 	Timeout metav1.Duration `json:"timeout"`
 	// NeedsKueuectl is for suites that call the kueuectl program.
@@ -135,6 +138,9 @@ func (c Config) validate() error {
 		}
 		if s.Procs < 1 || s.Procs > 8 {
 			fail("suites[%d].procs: %d, want 1 to 8", i, s.Procs)
+		}
+		if s.Clusters < 0 || s.Clusters > 8 {
+			fail("suites[%d].clusters: %d, want 1 to 8", i, s.Clusters)
 		}
 		if s.Timeout.Duration <= 0 {
 			fail("suites[%d].timeout: %s, want more than 0", i, s.Timeout.Duration)

@@ -47,19 +47,20 @@ func TestLoadConfigRejects(t *testing.T) {
 		yaml    string
 		wantErr string
 	}{
-		"a field that doesn't exist":  {yaml: suite(", proc: 3"), wantErr: `unknown field "proc"`},
-		"no unit package":             {yaml: "units: []", wantErr: "units: want at least one"},
-		"a path with dots":            {yaml: "units: [{package: ../pkg/a/, why: w}]", wantErr: `units[0].package: "../pkg/a/"`},
-		"a suite outside the folder":  {yaml: units + "suites: [{path: pkg/a, set: core, why: w, procs: 1, timeout: 1m}]", wantErr: `suites[0].path: "pkg/a"`},
-		"an unknown set":              {yaml: units + "suites: [{path: test/integration/a, set: most, why: w, procs: 1, timeout: 1m}]", wantErr: `suites[0].set: "most", want core or extended`},
-		"all is no set to declare":    {yaml: units + "suites: [{path: test/integration/a, set: all, why: w, procs: 1, timeout: 1m}]", wantErr: `suites[0].set: "all"`},
-		"no reason":                   {yaml: units + "suites: [{path: test/integration/a, set: core, procs: 1, timeout: 1m}]", wantErr: "suites[0].why"},
-		"no process":                  {yaml: units + "suites: [{path: test/integration/a, set: core, why: w, timeout: 1m}]", wantErr: "suites[0].procs: 0, want 1 to 8"},
-		"no timeout":                  {yaml: units + "suites: [{path: test/integration/a, set: core, why: w, procs: 1}]", wantErr: "suites[0].timeout: 0s"},
-		"a suite twice":               {yaml: units + "suites: [{path: test/integration/a, set: core, why: w, procs: 1, timeout: 1m}, {path: test/integration/a, set: core, why: w, procs: 1, timeout: 1m}]", wantErr: `suites[1].path: "test/integration/a" is listed twice`},
-		"a flake of an unknown suite": {yaml: suite("") + "flakes: [{suite: x, spec: s, evidence: e, retries: 1}]", wantErr: `flakes[0].suite: "x" is not in suites`},
-		"a flake without evidence":    {yaml: suite("") + "flakes: [{suite: test/integration/a, spec: s, retries: 1}]", wantErr: "flakes[0]: spec and evidence"},
-		"a flake with many retries":   {yaml: suite("") + "flakes: [{suite: test/integration/a, spec: s, evidence: e, retries: 9}]", wantErr: "flakes[0].retries: 9, want 1 to 2"},
+		"a field that doesn't exist":    {yaml: suite(", proc: 3"), wantErr: `unknown field "proc"`},
+		"no unit package":               {yaml: "units: []", wantErr: "units: want at least one"},
+		"a path with dots":              {yaml: "units: [{package: ../pkg/a/, why: w}]", wantErr: `units[0].package: "../pkg/a/"`},
+		"a suite outside the folder":    {yaml: units + "suites: [{path: pkg/a, set: core, why: w, procs: 1, timeout: 1m}]", wantErr: `suites[0].path: "pkg/a"`},
+		"an unknown set":                {yaml: units + "suites: [{path: test/integration/a, set: most, why: w, procs: 1, timeout: 1m}]", wantErr: `suites[0].set: "most", want core or extended`},
+		"all is no set to declare":      {yaml: units + "suites: [{path: test/integration/a, set: all, why: w, procs: 1, timeout: 1m}]", wantErr: `suites[0].set: "all"`},
+		"no reason":                     {yaml: units + "suites: [{path: test/integration/a, set: core, procs: 1, timeout: 1m}]", wantErr: "suites[0].why"},
+		"no process":                    {yaml: units + "suites: [{path: test/integration/a, set: core, why: w, timeout: 1m}]", wantErr: "suites[0].procs: 0, want 1 to 8"},
+		"a negative number of clusters": {yaml: suite(", clusters: -1"), wantErr: "suites[0].clusters: -1, want 1 to 8"},
+		"no timeout":                    {yaml: units + "suites: [{path: test/integration/a, set: core, why: w, procs: 1}]", wantErr: "suites[0].timeout: 0s"},
+		"a suite twice":                 {yaml: units + "suites: [{path: test/integration/a, set: core, why: w, procs: 1, timeout: 1m}, {path: test/integration/a, set: core, why: w, procs: 1, timeout: 1m}]", wantErr: `suites[1].path: "test/integration/a" is listed twice`},
+		"a flake of an unknown suite":   {yaml: suite("") + "flakes: [{suite: x, spec: s, evidence: e, retries: 1}]", wantErr: `flakes[0].suite: "x" is not in suites`},
+		"a flake without evidence":      {yaml: suite("") + "flakes: [{suite: test/integration/a, spec: s, retries: 1}]", wantErr: "flakes[0]: spec and evidence"},
+		"a flake with many retries":     {yaml: suite("") + "flakes: [{suite: test/integration/a, spec: s, evidence: e, retries: 9}]", wantErr: "flakes[0].retries: 9, want 1 to 2"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -131,6 +132,25 @@ func TestSelectSuites(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, paths); diff != "" {
 				t.Errorf("suites (-want,+got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAPIServers(t *testing.T) {
+	cases := map[string]struct {
+		suite Suite
+		procs int
+		want  int64
+	}{
+		"one cluster a process":           {suite: Suite{Procs: 2}, want: 2},
+		"several clusters a process":      {suite: Suite{Procs: 2, Clusters: 3}, want: 6},
+		"processes from the command line": {suite: Suite{Procs: 2, Clusters: 3}, procs: 1, want: 3},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.suite.apiServers(tc.procs); got != tc.want {
+				t.Errorf("got %d, want %d", got, tc.want)
 			}
 		})
 	}

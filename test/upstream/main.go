@@ -41,7 +41,7 @@ type options struct {
 	focus       string
 	tree        string
 	procs       int
-	atOnce      int
+	servers     int
 	repeat      int
 }
 
@@ -56,7 +56,7 @@ func main() {
 	flag.BoolVar(&o.race, "race", false, "compile with the race detector")
 	flag.BoolVar(&o.fresh, "fresh", false, "run unit tests even if Go's test cache has their result")
 	flag.IntVar(&o.procs, "procs", 0, "processes per suite instead of those in suites.yaml")
-	flag.IntVar(&o.atOnce, "at-once", 3, "how many suites run side by side")
+	flag.IntVar(&o.servers, "api-servers", 6, "how many API servers the suites that run side by side may have in all")
 	flag.IntVar(&o.repeat, "repeat", 1, "run the selection this often, to look for flaky specs")
 	flag.StringVar(&o.tree, "tree", "", "Kueue tree to test instead of third_party/kueue")
 	flag.Parse()
@@ -139,7 +139,7 @@ func run(ctx context.Context, o options) (bool, error) {
 		if len(p.units) > 0 {
 			results = append(results, r.runUnits(ctx, p.units, o.fresh || o.repeat > 1))
 		}
-		results = append(results, r.runSuites(ctx, cfg, p.suites, o.atOnce)...)
+		results = append(results, r.runSuites(ctx, cfg, p.suites, int64(o.servers))...)
 	}
 	ok := summarize(os.Stdout, results)
 	return ok, writeSummary(filepath.Join(root, "artifacts", "upstream"), results)
@@ -156,7 +156,7 @@ func (o options) validate() (Set, error) {
 	if o.units && (o.integration || o.only != "") {
 		return "", errors.New("--units excludes --integration and --suites")
 	}
-	for name, value := range map[string]int{"at-once": o.atOnce, "repeat": o.repeat} {
+	for name, value := range map[string]int{"api-servers": o.servers, "repeat": o.repeat} {
 		if value < 1 {
 			return "", fmt.Errorf("--%s is %d, want at least 1", name, value)
 		}

@@ -8,48 +8,51 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
-// runSuites compiles the suites one after the other and runs up to atOnce of the
-// compiled ones side by side. Results come in the order of the suites.
-func (r *runner) runSuites(ctx context.Context, cfg Config, suites []Suite, atOnce int) []Result {
+// apiServers is how many API servers a run of the suite starts: one for each
+// cluster of each process. They are what running suites side by side costs.
+func (s Suite) apiServers(procs int) int64 {
+	if procs == 0 {
+		procs = s.Procs
+	}
+	return int64(procs * max(1, s.Clusters))
+}
+
+// runSuites compiles the suites one after the other and runs the compiled ones side
+// by side, as many as maxServers API servers allow; a suite that needs more runs
+// alone. Results come in the order of the suites.
+func (r *runner) runSuites(ctx context.Context, cfg Config, suites []Suite, maxServers int64) []Result {
 	results := make([]Result, len(suites))
-	type job struct {
-		index   int
-		bin     string
-		compile time.Duration
-	}
-	// Unbuffered: compiling runs one suite ahead of the workers, so that it takes
-	// little from the specs' processor time.
-	jobs := make(chan job)
-	var workers sync.WaitGroup
-	for range atOnce {
-		workers.Go(func() {
-			for j := range jobs {
-				s := suites[j.index]
-				result := r.runSuite(ctx, s, j.bin, cfg.flakesOf(s.Path))
-				result.Compile = j.compile
-				results[j.index] = result
-				r.logf("%s: %d passed, %d failed, %d skipped in %s (compiled in %s) %s", s.Path, result.Passed,
-					result.Failed, result.Skipped, seconds(result.Run), seconds(result.Compile), note(result))
-			}
-		})
-	}
+	servers := semaphore.NewWeighted(maxServers)
+	var running sync.WaitGroup
 	for i, s := range suites {
 		start := time.Now()
 		bin, err := r.compile(ctx, s)
-		if ctx.Err() != nil {
-			results[i] = Result{Suite: s.Path, Problem: "not run: interrupted"}
-			continue
-		}
-		if err != nil {
-			results[i] = Result{Suite: s.Path, Compile: time.Since(start), Problem: fmt.Sprintf("failed to compile: %v", err)}
+		compile := time.Since(start)
+		if err != nil && ctx.Err() == nil {
+			results[i] = Result{Suite: s.Path, Compile: compile, Problem: fmt.Sprintf("failed to compile: %v", err)}
 			r.logf("%s: failed to compile", s.Path)
 			continue
 		}
-		jobs <- job{index: i, bin: bin, compile: time.Since(start)}
+		need := min(s.apiServers(r.procs), maxServers)
+		// Waiting here keeps compilation one suite ahead, so that it takes little of
+		// the specs' processor time.
+		if err := servers.Acquire(ctx, need); err != nil || ctx.Err() != nil {
+			results[i] = Result{Suite: s.Path, Problem: "not run: interrupted"}
+			continue
+		}
+		running.Go(func() {
+			defer servers.Release(need)
+			result := r.runSuite(ctx, s, bin, cfg.flakesOf(s.Path))
+			result.Compile = compile
+			results[i] = result
+			r.logf("%s: %d passed, %d failed, %d skipped in %s (compiled in %s) %s", s.Path, result.Passed,
+				result.Failed, result.Skipped, seconds(result.Run), seconds(result.Compile), firstLine(note(result)))
+		})
 	}
-	close(jobs)
-	workers.Wait()
+	running.Wait()
 	return results
 }
