@@ -105,6 +105,8 @@ func (r *runner) runOnce(ctx context.Context, s Suite, bin, focus, suffix string
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = append(os.Environ(),
 		"KUBEBUILDER_ASSETS="+r.assets,
+		// Its default of 20 s is too short where several suites start together.
+		"KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=2m",
 		// The suites take the folder of this path, so it needs its trailing slash.
 		"PROJECT_DIR="+r.tree+string(filepath.Separator),
 		"KUEUE_BIN="+r.binDir,
