@@ -71,7 +71,7 @@ type Plane struct {
 // StartPlane starts an API server with the programs in assets and installs the
 // rendered manager in it, together with CustomResourceDefinitions of others.
 func StartPlane(ctx context.Context, assets string, rendered, definitions []*unstructured.Unstructured) (*Plane, error) {
-	p := &Plane{env: &envtest.Environment{BinaryAssetsDirectory: assets}}
+	p := &Plane{env: &envtest.Environment{BinaryAssetsDirectory: assets, ControlPlaneStartTimeout: 2 * time.Minute}}
 	config, err := p.env.Start()
 	if err != nil {
 		return nil, fmt.Errorf("failed to start the API server: %w", err)
