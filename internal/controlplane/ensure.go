@@ -96,7 +96,7 @@ func (b builder) build(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 
 	start := time.Now()
-	b.logf("building the control plane from source (about 6 minutes on 2 cores with an empty build cache)")
+	b.logf("building the control plane from source, which takes minutes")
 	for _, s := range b.steps {
 		stepStart := time.Now()
 		args := append(slices.Clone(buildArgs), "-ldflags", s.ldflags, "-o", temp+s.output)
