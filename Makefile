@@ -80,7 +80,7 @@ test-upstream-core: vendor controlplane ## Run Kueue's own suites that our patch
 	@go run ./test/upstream --set core
 
 .PHONY: test-upstream
-test-upstream: vendor controlplane ## Run all of Kueue's own unit tests and integration suites (hours).
+test-upstream: vendor controlplane ## Run all of Kueue's own unit tests and integration suites (long: it is not part of make test).
 	@go run ./test/upstream --set all
 
 ##@ Patches

@@ -62,13 +62,12 @@ func main() {
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	ok, err := run(ctx, o)
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "upstream:", err)
 	}
 	if err != nil || !ok {
-		stop()
 		os.Exit(1)
 	}
 }
