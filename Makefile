@@ -61,11 +61,15 @@ sandbox-deps: build controlplane
 
 .PHONY: test
 test: ## Run every test that a change must pass, and print what each phase took.
-	@MAKE='$(MAKE)' hack/phases.sh vendor build controlplane patches-lint test-unit test-dropin test-sandbox test-upstream-core
+	@MAKE='$(MAKE)' hack/phases.sh vendor build controlplane patches-lint test-unit test-model test-dropin test-sandbox test-upstream-core
 
 .PHONY: test-unit
 test-unit: vendor ## Run the unit tests of our own packages.
 	@go test -race $(UNIT_PACKAGES)
+
+.PHONY: test-model
+test-model: vendor ## Run random sequences against the real scheduler, with the invariants checked after each step.
+	@go test -count=1 ./test/model -sequences 300
 
 .PHONY: test-dropin
 test-dropin: build controlplane ## Compare the manager with upstream's, as programs.
