@@ -6,8 +6,7 @@ package invariant
 import (
 	"strings"
 
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-
+	"k8s.io/apimachinery/pkg/api/meta"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
@@ -50,7 +49,7 @@ func (v *view) checkReplacements() {
 	}
 	for i := range v.Workloads {
 		old := &v.Workloads[i]
-		cond := apimeta.FindStatusCondition(old.Status.Conditions, kueue.WorkloadFinished)
+		cond := meta.FindStatusCondition(old.Status.Conditions, kueue.WorkloadFinished)
 		if cond == nil || cond.Reason != kueue.WorkloadSliceReplaced {
 			continue
 		}

@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
@@ -63,7 +62,7 @@ func (v *view) checkQuota() {
 	}
 	for _, fr := range slices.SortedFunc(maps.Keys(resources), func(a, b flavorResource) int { return cmp.Compare(a.String(), b.String()) }) {
 		for _, name := range slices.Sorted(maps.Keys(queues)) {
-			q := queues[name]
+			q := queues[kueue.ClusterQueueReference(name)]
 			limit := q.nominal(fr)
 			if q.parent != nil {
 				limit = q.mayUse(fr)

@@ -10,7 +10,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
@@ -32,44 +31,44 @@ type State struct {
 type Rule string
 
 const (
-	// DomainCapacity says: admitted pods never ask a domain for more of a resource than
+	// DomainCapacity: admitted pods never ask a domain for more of a resource than
 	// its nodes have.
 	DomainCapacity Rule = "DomainCapacity"
-	// DomainPodSlots says: admitted pods never need more pod slots than a domain has.
+	// DomainPodSlots: admitted pods never need more pod slots than a domain has.
 	DomainPodSlots Rule = "DomainPodSlots"
-	// NodeOvercommitted says: pods that are bound, terminating ones too, never hold more
+	// NodeOvercommitted: pods that are bound, terminating ones too, never hold more
 	// than their node has.
 	NodeOvercommitted Rule = "NodeOvercommitted"
-	// QueueQuota says: a ClusterQueue never uses more than its nominal quota and what it
+	// QueueQuota: a ClusterQueue never uses more than its nominal quota and what it
 	// may borrow.
 	QueueQuota Rule = "QueueQuota"
-	// CohortQuota says: the members of a cohort never use more than the cohort has.
+	// CohortQuota: the members of a cohort never use more than the cohort has.
 	CohortQuota Rule = "CohortQuota"
-	// AssignmentTotal says: a topology assignment places as many pods as the PodSet has.
+	// AssignmentTotal: a topology assignment places as many pods as the PodSet has.
 	AssignmentTotal Rule = "AssignmentTotal"
-	// AssignmentMissing says: pods on a flavor with a topology have an assignment.
+	// AssignmentMissing: pods on a flavor with a topology have an assignment.
 	AssignmentMissing Rule = "AssignmentMissing"
-	// UnknownDomain says: an assignment names domains of the flavor's topology only.
+	// UnknownDomain: an assignment names domains of the flavor's topology only.
 	UnknownDomain Rule = "UnknownDomain"
-	// LostNodeForgotten says: a slice that was left with pods on a node that is gone says
+	// LostNodeForgotten: a slice that was left with pods on a node that is gone says
 	// so in its status, for somebody has to replace it.
 	LostNodeForgotten Rule = "LostNodeForgotten"
-	// OneAdmittedSlice says: one slice of a job holds quota. Two do only between the
+	// OneAdmittedSlice: one slice of a job holds quota. Two do only between the
 	// admission of a replacement and the end of its predecessor.
 	OneAdmittedSlice Rule = "OneAdmittedSlice"
-	// OnePendingSlice says: one slice of a job waits at most.
+	// OnePendingSlice: one slice of a job waits at most.
 	OnePendingSlice Rule = "OnePendingSlice"
-	// ForeignReplacement says: a slice is replaced by a slice of its own elastic job only.
+	// ForeignReplacement: a slice is replaced by a slice of its own elastic job only.
 	ForeignReplacement Rule = "ForeignReplacement"
-	// PodsWithoutQuota says: pods that hold a node, terminating ones too, are covered by
+	// PodsWithoutQuota: pods that hold a node, terminating ones too, are covered by
 	// a slice that holds quota.
 	PodsWithoutQuota Rule = "PodsWithoutQuota"
-	// MorePodsThanGranted says: no more pods are released than the slice was granted.
+	// MorePodsThanGranted: no more pods are released than the slice was granted.
 	MorePodsThanGranted Rule = "MorePodsThanGranted"
-	// PodOutsideAssignment says: pods run in the domains of the assignment, no more in a
+	// PodOutsideAssignment: pods run in the domains of the assignment, no more in a
 	// domain than it says.
 	PodOutsideAssignment Rule = "PodOutsideAssignment"
-	// UndecodableObject says: an object can't be judged.
+	// UndecodableObject: an object can't be judged.
 	UndecodableObject Rule = "UndecodableObject"
 )
 
