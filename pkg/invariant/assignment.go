@@ -9,7 +9,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
@@ -79,8 +80,8 @@ func (v *view) checkDomains(s *slice, g *group) {
 			}
 			alive = alive || isReady(node)
 		}
-		if alive || !v.Settled || !meta.IsStatusConditionTrue(s.Status.Conditions, kueue.WorkloadAdmitted) ||
-			meta.IsStatusConditionTrue(s.Status.Conditions, kueue.WorkloadEvicted) {
+		if alive || !v.Settled || !apimeta.IsStatusConditionTrue(s.Status.Conditions, kueue.WorkloadAdmitted) ||
+			apimeta.IsStatusConditionTrue(s.Status.Conditions, kueue.WorkloadEvicted) {
 			continue
 		}
 		recorded := slices.ContainsFunc(s.Status.UnhealthyNodes, func(n kueue.UnhealthyNode) bool { return n.Name == values[len(values)-1] })

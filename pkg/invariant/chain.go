@@ -6,7 +6,8 @@ package invariant
 import (
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
@@ -49,7 +50,7 @@ func (v *view) checkReplacements() {
 	}
 	for i := range v.Workloads {
 		old := &v.Workloads[i]
-		cond := meta.FindStatusCondition(old.Status.Conditions, kueue.WorkloadFinished)
+		cond := apimeta.FindStatusCondition(old.Status.Conditions, kueue.WorkloadFinished)
 		if cond == nil || cond.Reason != kueue.WorkloadSliceReplaced {
 			continue
 		}

@@ -7,11 +7,12 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	"sigs.k8s.io/kueue/pkg/util/tas"
 )
@@ -233,7 +234,7 @@ func ownedBy(wl *kueue.Workload, job string) {
 }
 
 func set(wl *kueue.Workload, kind string, status metav1.ConditionStatus, reason string) {
-	meta.SetStatusCondition(&wl.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason})
+	apimeta.SetStatusCondition(&wl.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason})
 }
 
 var evicted = onJob(func(wl *kueue.Workload) { set(wl, kueue.WorkloadEvicted, metav1.ConditionTrue, "Preempted") })

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
@@ -62,7 +63,7 @@ func (v *view) checkQuota() {
 	}
 	for _, fr := range slices.SortedFunc(maps.Keys(resources), func(a, b flavorResource) int { return cmp.Compare(a.String(), b.String()) }) {
 		for _, name := range slices.Sorted(maps.Keys(queues)) {
-			q := queues[kueue.ClusterQueueReference(name)]
+			q := queues[name]
 			limit := q.nominal(fr)
 			if q.parent != nil {
 				limit = q.mayUse(fr)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
@@ -31,44 +32,44 @@ type State struct {
 type Rule string
 
 const (
-	// DomainCapacity: admitted pods never ask a domain for more of a resource than
+	// DomainCapacity says: admitted pods never ask a domain for more of a resource than
 	// its nodes have.
 	DomainCapacity Rule = "DomainCapacity"
-	// DomainPodSlots: admitted pods never need more pod slots than a domain has.
+	// DomainPodSlots says: admitted pods never need more pod slots than a domain has.
 	DomainPodSlots Rule = "DomainPodSlots"
-	// NodeOvercommitted: pods that are bound, terminating ones too, never hold more
+	// NodeOvercommitted says: pods that are bound, terminating ones too, never hold more
 	// than their node has.
 	NodeOvercommitted Rule = "NodeOvercommitted"
-	// QueueQuota: a ClusterQueue never uses more than its nominal quota and what it
+	// QueueQuota says: a ClusterQueue never uses more than its nominal quota and what it
 	// may borrow.
 	QueueQuota Rule = "QueueQuota"
-	// CohortQuota: the members of a cohort never use more than the cohort has.
+	// CohortQuota says: the members of a cohort never use more than the cohort has.
 	CohortQuota Rule = "CohortQuota"
-	// AssignmentTotal: a topology assignment places as many pods as the PodSet has.
+	// AssignmentTotal says: a topology assignment places as many pods as the PodSet has.
 	AssignmentTotal Rule = "AssignmentTotal"
-	// AssignmentMissing: pods on a flavor with a topology have an assignment.
+	// AssignmentMissing says: pods on a flavor with a topology have an assignment.
 	AssignmentMissing Rule = "AssignmentMissing"
-	// UnknownDomain: an assignment names domains of the flavor's topology only.
+	// UnknownDomain says: an assignment names domains of the flavor's topology only.
 	UnknownDomain Rule = "UnknownDomain"
-	// LostNodeForgotten: a slice that was left with pods on a node that is gone says
+	// LostNodeForgotten says: a slice that was left with pods on a node that is gone says
 	// so in its status, for somebody has to replace it.
 	LostNodeForgotten Rule = "LostNodeForgotten"
-	// OneAdmittedSlice: one slice of a job holds quota. Two do only between the
+	// OneAdmittedSlice says: one slice of a job holds quota. Two do only between the
 	// admission of a replacement and the end of its predecessor.
 	OneAdmittedSlice Rule = "OneAdmittedSlice"
-	// OnePendingSlice: one slice of a job waits at most.
+	// OnePendingSlice says: one slice of a job waits at most.
 	OnePendingSlice Rule = "OnePendingSlice"
-	// ForeignReplacement: a slice is replaced by a slice of its own elastic job only.
+	// ForeignReplacement says: a slice is replaced by a slice of its own elastic job only.
 	ForeignReplacement Rule = "ForeignReplacement"
-	// PodsWithoutQuota: pods that hold a node, terminating ones too, are covered by
+	// PodsWithoutQuota says: pods that hold a node, terminating ones too, are covered by
 	// a slice that holds quota.
 	PodsWithoutQuota Rule = "PodsWithoutQuota"
-	// MorePodsThanGranted: no more pods are released than the slice was granted.
+	// MorePodsThanGranted says: no more pods are released than the slice was granted.
 	MorePodsThanGranted Rule = "MorePodsThanGranted"
-	// PodOutsideAssignment: pods run in the domains of the assignment, no more in a
+	// PodOutsideAssignment says: pods run in the domains of the assignment, no more in a
 	// domain than it says.
 	PodOutsideAssignment Rule = "PodOutsideAssignment"
-	// UndecodableObject: an object can't be judged.
+	// UndecodableObject says: an object can't be judged.
 	UndecodableObject Rule = "UndecodableObject"
 )
 

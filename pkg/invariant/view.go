@@ -11,9 +11,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
+
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
@@ -138,11 +139,11 @@ func join(parts map[string]int64) string {
 }
 
 func isFinished(wl *kueue.Workload) bool {
-	return meta.IsStatusConditionTrue(wl.Status.Conditions, kueue.WorkloadFinished)
+	return apimeta.IsStatusConditionTrue(wl.Status.Conditions, kueue.WorkloadFinished)
 }
 
 func holdsQuota(wl *kueue.Workload) bool {
-	return wl.Status.Admission != nil && meta.IsStatusConditionTrue(wl.Status.Conditions, kueue.WorkloadQuotaReserved)
+	return wl.Status.Admission != nil && apimeta.IsStatusConditionTrue(wl.Status.Conditions, kueue.WorkloadQuotaReserved)
 }
 
 func isElastic(wl *kueue.Workload) bool { return wl.Annotations[elasticAnnotation] == "true" }
