@@ -81,7 +81,7 @@ func (v *view) checkDomains(s *slice, g *group) {
 			alive = alive || isReady(node)
 		}
 		if alive || !v.Settled || !apimeta.IsStatusConditionTrue(s.Status.Conditions, kueue.WorkloadAdmitted) ||
-			apimeta.IsStatusConditionTrue(s.Status.Conditions, kueue.WorkloadEvicted) {
+			isEvicted(s.Workload) {
 			continue
 		}
 		recorded := slices.ContainsFunc(s.Status.UnhealthyNodes, func(n kueue.UnhealthyNode) bool { return n.Name == values[len(values)-1] })

@@ -65,6 +65,7 @@ func (v *view) checkReplacements() {
 		}
 		if len(strangers) > 0 && !rightful {
 			v.report(ForeignReplacement, "workload "+old.Name, "it was ended for %s, which is no slice of its job", strings.Join(strangers, " "))
+			v.findings[len(v.findings)-1].ended = old
 		}
 	}
 }

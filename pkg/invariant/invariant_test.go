@@ -290,6 +290,50 @@ func TestCheckerToleratesLoweredLimits(t *testing.T) {
 			},
 			want: [][]Rule{nil, nil},
 		},
+		"a stranger takes the place of a slice": {
+			states: []State{
+				cluster(job("a", grant{"g", 1, on{"n1": 1}}), job("b", grant{"g", 1, nil}, waits, naming("a"))),
+				cluster(job("a", grant{"g", 1, on{"n1": 1}}, finished(kueue.WorkloadSliceReplaced)), job("b", grant{"g", 1, on{"n1": 1}}, naming("a"))),
+				cluster(job("a", grant{"g", 1, on{"n1": 1}}, finished(kueue.WorkloadSliceReplaced)), job("b", grant{"g", 1, on{"n1": 1}}, naming("a"))),
+			},
+			want: [][]Rule{nil, {ForeignReplacement}, nil},
+		},
+		"the growth that took the place is deleted, a stranger's claim stays": {
+			states: []State{
+				cluster(job("a", grant{"g", 1, on{"n1": 1}}, finished(kueue.WorkloadSliceReplaced)),
+					job("a2", grant{"g", 2, on{"n1": 2}}, replacing("a")), job("b", grant{"g", 1, on{"n1": 1}}, naming("a"))),
+				cluster(job("a", grant{"g", 1, on{"n1": 1}}, finished(kueue.WorkloadSliceReplaced)), job("b", grant{"g", 1, on{"n1": 1}}, naming("a"))),
+			},
+			want: [][]Rule{nil, nil},
+		},
+		"a late write takes the end of a Workload back": {
+			states: []State{
+				cluster(job("a", grant{"g", 1, nil}, waits, finished(kueue.WorkloadFinishedReasonOutOfSync))),
+				cluster(job("a", grant{"g", 1, on{"n1": 1}})),
+			},
+			want: [][]Rule{nil, {FinishedStays}},
+		},
+		"a growth is admitted in the place of a slice that was told to stop": {
+			states: []State{
+				cluster(job("a", grant{"g", 1, on{"n1": 1}}, evicted), job("a2", grant{"g", 2, nil}, waits, replacing("a"))),
+				cluster(job("a", grant{"g", 1, on{"n1": 1}}, finished(kueue.WorkloadSliceReplaced)), job("a2", grant{"g", 2, on{"n1": 2}}, replacing("a"))),
+			},
+			want: [][]Rule{nil, {EvictedStops}},
+		},
+		"a growth is admitted in the place of a slice that runs": {
+			states: []State{
+				cluster(job("a", grant{"g", 1, on{"n1": 1}}), job("a2", grant{"g", 2, nil}, waits, replacing("a"))),
+				cluster(job("a", grant{"g", 1, on{"n1": 1}}, finished(kueue.WorkloadSliceReplaced)), job("a2", grant{"g", 2, on{"n1": 2}}, replacing("a"))),
+			},
+			want: [][]Rule{nil, nil},
+		},
+		"a slice is told to stop in the middle of the handover": {
+			states: []State{
+				cluster(job("a", grant{"g", 1, on{"n1": 1}}), job("a2", grant{"g", 2, on{"n1": 2}}, replacing("a"))),
+				cluster(job("a", grant{"g", 1, on{"n1": 1}}, evicted), job("a2", grant{"g", 2, on{"n1": 2}}, replacing("a"))),
+			},
+			want: [][]Rule{nil, nil},
+		},
 		"the first state has no excuse": {
 			states: []State{cluster(queue("q", 2), full)},
 			want:   [][]Rule{{QueueQuota}},

@@ -61,6 +61,12 @@ const (
 	OnePendingSlice Rule = "OnePendingSlice"
 	// ForeignReplacement says: a slice is replaced by a slice of its own elastic job only.
 	ForeignReplacement Rule = "ForeignReplacement"
+	// FinishedStays says: a Workload that has finished stays finished. A Checker alone
+	// can judge it.
+	FinishedStays Rule = "FinishedStays"
+	// EvictedStops says: a slice that was told to stop isn't replaced by a growth, which
+	// would let it run on. A Checker alone can judge it.
+	EvictedStops Rule = "EvictedStops"
 	// PodsWithoutQuota says: pods that hold a node, terminating ones too, are covered by
 	// a slice that holds quota.
 	PodsWithoutQuota Rule = "PodsWithoutQuota"

@@ -33,10 +33,12 @@ type amount struct {
 	used, limit int64
 }
 
-// finding is a violation, with the amount that it is about when there is one.
+// finding is a violation, with the amount or the ended Workload that it is about when
+// there is one.
 type finding struct {
 	Violation
 	amount *amount
+	ended  *kueue.Workload
 }
 
 // view is a State in the shape that the rules need.
@@ -140,6 +142,10 @@ func join(parts map[string]int64) string {
 
 func isFinished(wl *kueue.Workload) bool {
 	return apimeta.IsStatusConditionTrue(wl.Status.Conditions, kueue.WorkloadFinished)
+}
+
+func isEvicted(wl *kueue.Workload) bool {
+	return apimeta.IsStatusConditionTrue(wl.Status.Conditions, kueue.WorkloadEvicted)
 }
 
 func holdsQuota(wl *kueue.Workload) bool {

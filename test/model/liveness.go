@@ -43,6 +43,9 @@ func (w *world) checkLiveness() {
 		return
 	}
 	s := w.state(true)
+	if !w.strict && inDebt(s) {
+		return
+	}
 	for i := range s.Workloads {
 		wl := &s.Workloads[i]
 		if !pending(wl) || strings.HasPrefix(wl.Name, "impostor") {
@@ -74,6 +77,9 @@ func (w *world) checkLiveness() {
 // then it matters neither how many flavors there are nor who wakes whom.
 func (w *world) checkGrowths() {
 	s := w.state(true)
+	if !w.strict && inDebt(s) {
+		return
+	}
 	for i := range s.Workloads {
 		wl := &s.Workloads[i]
 		if !pending(wl) || !w.strict && (rivals(s, wl) || len(w.setup.flavors) > 1 && severalGroups(wl)) {
@@ -83,6 +89,14 @@ func (w *world) checkGrowths() {
 			w.fail(growthWaits, "workload "+wl.Name, "it waits when it is tried, though it fits as %s", describe(placed))
 		}
 	}
+}
+
+// inDebt tells whether a queue uses more than it may, since its quota was lowered. For
+// Kueue the others of the cohort then have nothing left, not even what they don't lend.
+func inDebt(s invariant.State) bool {
+	return len(s.ClusterQueues) > 1 && slices.ContainsFunc(invariant.Check(s), func(v invariant.Violation) bool {
+		return v.Rule == invariant.QueueQuota || v.Rule == invariant.CohortQuota
+	})
 }
 
 func severalGroups(wl *kueue.Workload) bool {

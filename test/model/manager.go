@@ -136,6 +136,9 @@ func (m *manager) handle(ctx context.Context, e event) {
 			obj = e.old
 		}
 		m.work[objectKey{"RayCluster", e.key.namespace, obj.GetLabels()[clusterLabel]}] = true
+		if node := obj.(*corev1.Pod).Spec.NodeName; node != "" {
+			m.work[objectKey{"Node", "", node}] = true
+		}
 	case "Node":
 		if e.new != nil {
 			m.cache.TASCache().SyncNode(e.new.(*corev1.Node))
@@ -149,6 +152,11 @@ func (m *manager) handle(ctx context.Context, e event) {
 	case "ClusterQueue":
 		cq := e.new.(*kueue.ClusterQueue)
 		specUpdated := !sameSpec(e.old, e.new)
+		for _, wl := range all[*kueue.Workload](m.api) {
+			if string(wl.Spec.QueueName) == cq.Name {
+				m.work[keyOf(wl)] = true
+			}
+		}
 		if err := m.cache.UpdateClusterQueue(log, cq); err != nil {
 			panic(fmt.Sprintf("failed to update ClusterQueue %s: %v", cq.Name, err))
 		}

@@ -6,6 +6,7 @@ package model
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
@@ -40,6 +41,11 @@ const (
 	opBadWrite     opKind = "bad-write"
 	opImpostor     opKind = "impostor"
 	opEditPriority opKind = "edit-priority"
+	opTwin         opKind = "twin"
+	opDeactivate   opKind = "deactivate"
+	opActivate     opKind = "activate"
+	opStop         opKind = "stop-queue"
+	opResume       opKind = "resume-queues"
 )
 
 // op is one step. Its numbers are taken modulo what there is when it runs, so that a
@@ -118,7 +124,8 @@ func weighted(r *rand.Rand, resizes int) opKind {
 	}{
 		{opSubmit, 28}, {opResize, resizes}, {opFinish, 6}, {opPriority, 4}, {opNodeLost, 3}, {opNodeNotReady, 2},
 		{opNodeBack, 4}, {opCordon, 3}, {opUncordon, 3}, {opQuota, 4}, {opRestart, 3}, {opDrain, 6},
-		{opBadSnapshot, 2}, {opBadWrite, 2}, {opImpostor, 2}, {opEditPriority, 3},
+		{opBadSnapshot, 2}, {opBadWrite, 2}, {opImpostor, 2}, {opEditPriority, 3}, {opTwin, 6}, {opDeactivate, 3}, {opActivate, 3},
+		{opStop, 3}, {opResume, 6},
 	}
 	total := 0
 	for _, e := range table {
@@ -187,7 +194,69 @@ func (w *world) apply(o op) {
 		w.impostor(o)
 	case opEditPriority:
 		w.editPriority(o)
+	case opTwin:
+		w.twin(o)
+	case opStop, opResume:
+		for i, q := range w.setup.queues {
+			policy := kueue.None
+			if o.kind == opStop && i == o.target%len(w.setup.queues) {
+				policy = kueue.HoldAndDrain
+			} else if o.kind == opStop {
+				continue
+			}
+			change(w.api, "", q.name, func(cq *kueue.ClusterQueue) { cq.Spec.StopPolicy = &policy })
+		}
+	case opDeactivate:
+		if !w.strict {
+			return // Kueue gives the quota of what runs back at once
+		}
+		w.editWorkload(o, func(wl *kueue.Workload) { wl.Spec.Active = ptr.To(wl.Status.Admission == nil) })
+	case opActivate:
+		for _, wl := range all[*kueue.Workload](w.api) {
+			change(w.api, wl.Namespace, wl.Name, func(x *kueue.Workload) { x.Spec.Active = ptr.To(true) })
+		}
 	}
+}
+
+// editWorkload edits one of the Workloads that aren't finished.
+func (w *world) editWorkload(o op, edit func(*kueue.Workload)) {
+	live := slices.DeleteFunc(all[*kueue.Workload](w.api), func(wl *kueue.Workload) bool { return condition(wl, kueue.WorkloadFinished) })
+	if len(live) > 0 {
+		wl := live[o.target%len(live)]
+		change(w.api, wl.Namespace, wl.Name, edit)
+	}
+}
+
+// twin grows a job and submits another one that asks for the same.
+func (w *world) twin(o op) {
+	w.withJob(o, func(job *rayv1.RayCluster) {
+		if job.Annotations[workloadslicing.EnabledAnnotationKey] == "" {
+			return
+		}
+		g := &job.Spec.WorkerGroupSpecs[o.group%len(job.Spec.WorkerGroupSpecs)]
+		g.Replicas = ptr.To(*g.Replicas + 1 + int32(o.value%2))
+		other := job.DeepCopy()
+		w.jobs++
+		other.ObjectMeta = metav1.ObjectMeta{Namespace: job.Namespace, Name: fmt.Sprintf("job%02d", w.jobs), Labels: job.Labels, Annotations: job.Annotations}
+		other.Spec.Suspend, other.Status = ptr.To(true), rayv1.RayClusterStatus{}
+		for i := range other.Spec.WorkerGroupSpecs {
+			clean(&other.Spec.WorkerGroupSpecs[i].Template)
+		}
+		clean(&other.Spec.HeadGroupSpec.Template)
+		if err := w.api.Create(w.ctx, other); err != nil {
+			panic(err)
+		}
+	})
+}
+
+// clean takes out of a template what Kueue has put into it.
+func clean(t *corev1.PodTemplateSpec) {
+	size, plain := t.Spec.Containers[0].Resources.Requests[gpu], t.Annotations[kueue.PodSetUnconstrainedTopologyAnnotation] == ""
+	if plain {
+		*t = template(corev1.ResourceCPU, 1, false, true)
+		return
+	}
+	*t = template(gpu, size.Value(), true, true)
 }
 
 // withJob edits one of the jobs.

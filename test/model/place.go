@@ -36,7 +36,7 @@ func place(s invariant.State, wl *kueue.Workload, anyFlavor bool) (*kueue.Worklo
 		return nil, nil
 	}
 	queue := slices.IndexFunc(s.ClusterQueues, func(cq kueue.ClusterQueue) bool { return cq.Name == string(wl.Spec.QueueName) })
-	if queue < 0 {
+	if queue < 0 || ptr.Deref(s.ClusterQueues[queue].Spec.StopPolicy, kueue.None) != kueue.None {
 		return nil, nil
 	}
 	flavors := s.ClusterQueues[queue].Spec.ResourceGroups[0].Flavors
@@ -206,7 +206,7 @@ func free(s invariant.State, flavor kueue.ResourceFlavorReference) (map[string]i
 	kind := kindOfFlavor(s, flavor)
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if n.Labels[kindLabel] != kind || n.Spec.Unschedulable || n.Status.Conditions[0].Status != corev1.ConditionTrue {
+		if kind != "" && n.Labels[kindLabel] != kind || n.Spec.Unschedulable || n.Status.Conditions[0].Status != corev1.ConditionTrue {
 			continue
 		}
 		g, p := n.Status.Allocatable[gpu], n.Status.Allocatable[corev1.ResourcePods]

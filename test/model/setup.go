@@ -36,6 +36,7 @@ type setup struct {
 	cohort     bool
 	slow       int  // per cent of the pods that terminate slowly
 	flaky      bool // snapshots may fail
+	hurried    bool // scheduling cycles rarely wait for the reconcilers
 }
 
 type nodeSetup struct {
@@ -57,7 +58,7 @@ type queueSetup struct {
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
 func newSetup(r *rand.Rand) setup {
-	s := setup{racks: r.IntN(3) == 0, headsPlain: r.IntN(2) == 0, slow: pick(r, 0, 0, 30, 100), flaky: r.IntN(8) == 0}
+	s := setup{racks: r.IntN(3) == 0, headsPlain: r.IntN(2) == 0, slow: pick(r, 0, 0, 30, 100), flaky: r.IntN(8) == 0, hurried: r.IntN(3) == 0}
 	count := pick(r, 1, 1, 2, 2, 3, 4)
 	if r.IntN(8) == 0 {
 		count = 5 + r.IntN(36)
@@ -71,7 +72,8 @@ func newSetup(r *rand.Rand) setup {
 		kinds = []string{"a", "b"}
 		count = max(count, 2)
 	default:
-		s.flavors = []flavorSetup{{"f1", "a"}}
+		// A flavor without labels leaves no trace in the templates of its jobs.
+		s.flavors = []flavorSetup{{"f1", pick(r, "a", "a", "")}}
 	}
 	var total int64
 	for i := range count {
@@ -143,10 +145,11 @@ func (s setup) topology() *kueue.Topology {
 
 func (f flavorSetup) object() *kueue.ResourceFlavor {
 	name := kueue.TopologyReference(topology)
-	return &kueue.ResourceFlavor{
-		ObjectMeta: metav1.ObjectMeta{Name: f.name},
-		Spec:       kueue.ResourceFlavorSpec{NodeLabels: map[string]string{kindLabel: f.kind}, TopologyName: &name},
+	flavor := &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: f.name}, Spec: kueue.ResourceFlavorSpec{TopologyName: &name}}
+	if f.kind != "" {
+		flavor.Spec.NodeLabels = map[string]string{kindLabel: f.kind}
 	}
+	return flavor
 }
 
 func (q queueSetup) object(cohort bool) *kueue.ClusterQueue {

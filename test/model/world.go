@@ -215,7 +215,11 @@ func (w *world) work() bool {
 		return true
 	}
 	// The scheduler doesn't wait for the reconcilers.
-	if len(w.manager.work) > 0 && w.rand.IntN(6) == 0 && w.cycle() {
+	patience := 6
+	if w.setup.hurried {
+		patience = 2
+	}
+	if len(w.manager.work) > 0 && w.rand.IntN(patience) == 0 && w.cycle() {
 		return true
 	}
 	return w.reconcileOne() || w.runtime.step() || w.cycle()
@@ -265,7 +269,11 @@ func (w *world) cycle() bool {
 		write(late)
 		return len(late) > 0
 	}
-	write(late)
+	if w.rand.IntN(3) == 0 {
+		w.manager.late = late // later still
+	} else {
+		write(late)
+	}
 	w.stats.cycles++
 	w.idle++
 	if n := len(w.manager.admissions); n > 0 {
@@ -274,7 +282,7 @@ func (w *world) cycle() bool {
 	}
 	if w.rand.IntN(4) == 0 {
 		// The goroutine that writes them is slow: the next cycle comes first.
-		w.manager.late = w.manager.admissions
+		w.manager.late = append(w.manager.late, w.manager.admissions...)
 	} else {
 		write(w.manager.admissions)
 	}
