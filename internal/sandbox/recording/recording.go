@@ -93,6 +93,9 @@ type Job struct {
 	ItemsTotal  int `json:"itemsTotal"`
 	ItemsDone   int `json:"itemsDone"`
 	ItemsRedone int `json:"itemsRedone"`
+	// RedoneGPUSeconds is the time that GPUs worked on starts of items that
+	// came to nothing, in seconds of the run; 0 if it was not measured.
+	RedoneGPUSeconds float64 `json:"redoneGPUSeconds,omitempty"`
 }
 
 // Workload is one Workload (one slice of an elastic job, or one group of a

@@ -1,0 +1,150 @@
+// Copyright The kueue-fleet Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"fleet.ai/kueue-fleet/internal/sandbox/measure"
+	"fleet.ai/kueue-fleet/internal/sandbox/recording"
+)
+
+// jobs writes a line for each job.
+func (p *printer) jobs(r run) {
+	g := gpuTimeOf(r.figures.Hours)
+	rows := [][]cell{{
+		c("JOB", faint), c("PRIO", faint), c("QUEUED", faint), c("WAITED", faint), c("FINISHED", faint), c("GPUS", faint), c(strings.ToUpper(g.unit), faint),
+		c("GROWN", faint), c("SHRUNK", faint), c("EVICTED", faint), c("ITEMS", faint), c("RESULT", faint),
+	}}
+	for i, job := range r.rec.Jobs {
+		if i == p.MaxJobs {
+			break
+		}
+		f := r.figures.Jobs[i]
+		finished := "-"
+		if job.Finished != nil {
+			finished = p.at(r, *job.Finished)
+		}
+		result := c(job.Result, green)
+		switch {
+		case job.Result == "":
+			result = c("unfinished", yellow)
+		case job.Result != "Succeeded":
+			result = c(job.Result, red)
+		case job.ItemsDone < job.ItemsTotal:
+			result = c("work missing", red)
+		}
+		rows = append(rows, []cell{
+			c(cut(job.Name, 24), plain), c(job.Priority, plain), c(p.at(r, job.Submitted), plain), c(duration(f.TotalWait), plain), c(finished, plain),
+			c(fmt.Sprint(f.PeakGPUs), plain), c(g.write(f.GPUHours), plain), c(fmt.Sprint(f.Grown), plain), c(fmt.Sprint(f.Shrunk), plain),
+			c(fmt.Sprint(len(f.Evictions)), plain), c(fmt.Sprintf("%d/%d", job.ItemsDone, job.ItemsTotal), plain), result,
+		})
+	}
+	p.table(rows, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+	if more := len(r.rec.Jobs) - p.MaxJobs; more > 0 {
+		p.line("%s", p.paint(fmt.Sprintf("… and %d more jobs", more), faint))
+	}
+}
+
+// levels fill a character from below.
+var levels = []rune("▁▂▃▄▅▆▇█")
+
+// Marks of a job's states in its bar.
+const (
+	markPending    = '·'
+	markDraining   = '×'
+	markBackingOff = '~'
+	markInactive   = 'o'
+)
+
+// timelines draws a bar over time for each job.
+func (p *printer) timelines(r run) {
+	if r.rec.Duration <= 0 || len(r.rec.Jobs) == 0 {
+		return
+	}
+	names := 0
+	for i, job := range r.rec.Jobs {
+		if i < p.MaxJobs {
+			names = max(names, min(24, utf8.RuneCountInString(job.Name)))
+		}
+	}
+	width := max(20, p.Width-names-4)
+	p.heading("Jobs over time")
+	for i, job := range r.rec.Jobs {
+		if i == p.MaxJobs {
+			break
+		}
+		name := cut(clean(job.Name), names)
+		name += strings.Repeat(" ", names-utf8.RuneCountInString(name))
+		p.line("%s ▕%s▏", name, p.bar(r, job, r.figures.Jobs[i], width))
+	}
+	p.line("%s", p.axis(r, names+2, width))
+	p.line("%s", p.paint("· waits   ▁ to █ admitted, by GPUs   × drains   ~ backs off   o inactive", faint))
+}
+
+// bar is a job's bar. A state that is short but must be seen (a drain) takes
+// a column even if it fills only a part of it.
+func (p *printer) bar(r run, job recording.Job, f measure.JobFigures, width int) string {
+	column := r.rec.Duration / float64(width)
+	states := measure.States(r.rec, job.Name)
+	most := 0
+	for _, state := range states {
+		if state.State == recording.Admitted {
+			most = max(most, state.GPUs)
+		}
+	}
+	most = max(most, f.PeakGPUs)
+	var bar strings.Builder
+	for i := range width {
+		from, to := float64(i)*column, float64(i+1)*column
+		text, color := " ", plain
+		longest := 0.0
+		for _, state := range states {
+			shared := min(to, *state.To) - max(from, state.From)
+			if shared <= 0 || state.State == recording.Done {
+				continue
+			}
+			if state.State == recording.Draining {
+				text, color = string(markDraining), red
+				break
+			}
+			if shared > longest {
+				longest = shared
+				text, color = markOf(state, most)
+			}
+		}
+		bar.WriteString(p.paint(text, color))
+	}
+	return bar.String()
+}
+
+func markOf(state recording.Span, most int) (string, color) {
+	switch state.State {
+	case recording.Pending:
+		return string(markPending), yellow
+	case recording.BackingOff:
+		return string(markBackingOff), magenta
+	case recording.Inactive:
+		return string(markInactive), red
+	case recording.Admitted:
+		if most == 0 {
+			return string(levels[len(levels)-1]), green
+		}
+		level := int(math.Ceil(float64(len(levels))*float64(state.GPUs)/float64(most))) - 1
+		return string(levels[min(max(level, 0), len(levels)-1)]), green
+	}
+	return " ", plain
+}
+
+// axis writes the start, the middle and the end of the run below a chart.
+func (p *printer) axis(r run, indent, width int) string {
+	middle, end := p.at(r, r.rec.Duration/2), p.at(r, r.rec.Duration)
+	gap := width/2 - 2 - len(middle)/2
+	text := "0s" + strings.Repeat(" ", max(1, gap)) + middle
+	text += strings.Repeat(" ", max(1, width-len(text)-len(end))) + end
+	return strings.Repeat(" ", indent) + p.paint(text, faint)
+}
