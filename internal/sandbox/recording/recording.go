@@ -88,14 +88,14 @@ type Job struct {
 	Finished  *float64 `json:"finished,omitempty"`
 	// Result is "Succeeded", "Failed", or empty while it has none.
 	Result string `json:"result,omitempty"`
+	// RedoneGPUSeconds is the time that GPUs worked on starts of items that
+	// came to nothing, in seconds of the run; 0 if it was not measured.
+	RedoneGPUSeconds float64 `json:"redoneGPUSeconds,omitempty"`
 	// ItemsTotal and ItemsDone count work items; ItemsRedone counts starts
 	// of an item beyond its first.
 	ItemsTotal  int `json:"itemsTotal"`
 	ItemsDone   int `json:"itemsDone"`
 	ItemsRedone int `json:"itemsRedone"`
-	// RedoneGPUSeconds is the time that GPUs worked on starts of items that
-	// came to nothing, in seconds of the run; 0 if it was not measured.
-	RedoneGPUSeconds float64 `json:"redoneGPUSeconds,omitempty"`
 }
 
 // Workload is one Workload (one slice of an elastic job, or one group of a
