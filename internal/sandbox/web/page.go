@@ -47,6 +47,8 @@ type Page struct {
 
 	// Live says that the page keeps itself up to date from the server.
 	Live bool `json:"live,omitempty"`
+	// Since is the version of the stream that the page comes with.
+	Since string `json:"since,omitempty"`
 	// Actions can be asked of the server; Token must come with them. Without
 	// a token the page only tells of them.
 	Actions []Action `json:"actions,omitempty"`

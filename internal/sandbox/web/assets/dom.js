@@ -53,6 +53,8 @@ const sizeCanvas = (canvas, width, height) => {
   const g = canvas.getContext('2d');
   g.setTransform(ratio, 0, 0, ratio, 0, 0);
   g.clearRect(0, 0, width, height);
+  g.lineWidth = 1;
+  g.globalAlpha = 1;
   return g;
 };
 

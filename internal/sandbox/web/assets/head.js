@@ -5,10 +5,13 @@ const drawHead = (app) => {
   const gpuNodes = rec.nodes.filter((node) => node.gpus > 0).length;
   const facts = [`${plural(gpuNodes, 'node')} with ${plural(model.capacity, 'GPU')}`,
     rec.queues.length ? plural(rec.queues.length, 'queue') + ': ' + rec.queues.map((q) => `${q.name} (${q.gpus})`).join(', ') : '',
-    plural(rec.jobs.length, 'job'), `${fmtDuration(rec.duration)} of run`,
+    plural(rec.jobs.length, 'job'), app.live ? '' : `${fmtDuration(rec.duration)} of run`,
     model.scale !== 1 ? `1 s stands for ${fmtDuration(model.scale)}; times are of the story` : '',
     rec.manager.version ? `${rec.manager.name}: ${rec.manager.version}` : '',
     (rec.manager.gates || []).length ? 'gates ' + rec.manager.gates.join(', ') : ''].filter(Boolean);
+  const drawn = [isDark(), app.index, rec.title, rec.description, ...facts].join('\n');
+  if (drawn === app.headDrawn) return;
+  app.headDrawn = drawn;
   const choose = runs.length < 2 ? null : runs.length <= 4
     ? el('div', {class: 'choice arms', role: 'group', 'aria-label': 'Run'}, runs.map((run, i) => el('button', {type: 'button', 'aria-pressed': String(i === app.index), on: {click: () => app.openRun(i)}},
       el('span', {class: 'mark ' + (run.figures.passed ? 'good' : 'bad'), 'aria-hidden': 'true'}, run.figures.checks === 0 && run.figures.passed ? '' : run.figures.passed ? '✓ ' : '✗ '), run.label)))

@@ -35,11 +35,28 @@ class Jobs {
     return true;
   }
 
+  // The jobs of a live fleet are shown the youngest first.
+  sorted() {
+    const direction = this.app.live ? -1 : 1;
+    return this.app.model.rec.jobs.filter((job) => this.wanted(job)).sort((a, b) => direction * (a.submitted - b.submitted));
+  }
+
+  signature(jobs) { return jobs.map((job) => job.name + '\t' + this.opened.has(job.name)).join('\n') + isDark() + this.app.picked; }
+
+  // refresh brings the rows of a live fleet up to date and leaves them where
+  // they are as long as they are the same.
+  refresh() {
+    const jobs = this.sorted();
+    if (this.signature(this.all ? jobs : jobs.slice(0, shownJobs)) !== this.drawn) return this.draw();
+    for (const item of this.list.children) if (item.update) item.update();
+  }
+
   draw() {
     const {model} = this.app;
-    const jobs = model.rec.jobs.filter((job) => this.wanted(job)).sort((a, b) => a.submitted - b.submitted);
+    const jobs = this.sorted();
     const shown = this.all ? jobs : jobs.slice(0, shownJobs);
     this.watcher.disconnect();
+    this.drawn = this.signature(shown);
     fill(this.list, shown.length ? shown.map((job) => this.row(job)) : el('li', {class: 'more'}, 'No such job.'));
     this.more.hidden = jobs.length <= shownJobs;
     this.more.textContent = this.all ? `Show the first ${shownJobs}` : `Show all ${jobs.length}`;
@@ -50,22 +67,22 @@ class Jobs {
 
   row(job) {
     const {app} = this, {model} = app;
-    const f = model.figures.get(job.name) || {evictions: []};
     const bar = el('canvas', {class: 'bar', 'aria-hidden': 'true'});
     bar.job = job;
     bar.kind = 'bar';
     const open = this.opened.has(job.name);
     const detail = el('div', {class: 'job-detail', hidden: !open});
-    const facts = [
-      f.totalWait > 0 ? 'waited ' + fmtDuration(f.totalWait) : '',
-      f.peakGPUs ? `at most ${plural(f.peakGPUs, 'GPU')}` : '',
-      f.gpuHours ? gpuTime(model.run.figures.hours).write(f.gpuHours) + ' ' + gpuTime(model.run.figures.hours).unit : '',
-      f.grown ? `grown ${f.grown} ×` : '', f.shrunk ? `shrunk ${f.shrunk} ×` : '',
-      (f.evictions || []).length ? `evicted ${f.evictions.length} ×` : '',
-      job.itemsTotal ? `${job.itemsDone} of ${job.itemsTotal} items` : '',
-    ].filter(Boolean).join(' · ');
-    const good = job.result === 'Succeeded' && job.itemsDone >= job.itemsTotal;
-    const result = job.rejected ? 'rejected' : !job.result ? 'unfinished' : job.result === 'Succeeded' && !good ? 'work missing' : job.result.toLowerCase();
+    const facts = el('div', {class: 'job-facts'});
+    const result = el('span');
+    const item = el('li', {class: app.picked && app.picked !== job.name ? 'dimmed' : undefined});
+    item.update = () => {
+      bar.job = app.model.jobs.get(job.name) || job;
+      facts.textContent = this.facts(bar.job);
+      const [text, kind] = this.result(bar.job);
+      result.textContent = text;
+      result.className = 'badge ' + kind;
+      if (bar.parentNode && bar.parentNode.clientWidth && app.live) this.paintBar(bar, bar.job);
+    };
     const name = el('button', {type: 'button', class: 'link', 'aria-expanded': String(open), on: {click: () => {
       const now = !this.opened.has(job.name);
       if (now) this.opened.add(job.name);
@@ -75,12 +92,36 @@ class Jobs {
       if (now) this.detail(detail, job);
     }}}, el('span', {class: 'dot', style: {'--dot': model.colors.of('job', job.name)}}), job.name);
     if (open) this.detail(detail, job);
-    return el('li', {class: app.picked && app.picked !== job.name ? 'dimmed' : undefined},
+    item.append(
       el('div', {class: 'job-row'},
         el('div', {class: 'job-name'}, name, badge(job.priority || NONE), job.class ? badge(job.class) : null),
         el('div', {class: 'bar-box', on: {click: (e) => this.seek(e, bar)}}, bar),
-        badge(result, good ? 'good' : job.result && job.result !== 'Succeeded' || result === 'work missing' || job.rejected ? 'bad' : 'warn')),
-      el('div', {class: 'job-facts'}, facts), detail);
+        result), facts, detail);
+    item.update();
+    return item;
+  }
+
+  facts(job) {
+    const {model} = this.app;
+    const f = model.figures.get(job.name) || {};
+    const time = gpuTime(model.run.figures.hours);
+    return [
+      f.totalWait > 0.005 ? 'waited ' + fmtDuration(f.totalWait) : '',
+      f.peakGPUs ? `at most ${plural(f.peakGPUs, 'GPU')}` : '',
+      f.gpuHours ? time.write(f.gpuHours) + ' ' + time.unit : '',
+      f.grown ? `grown ${f.grown} ×` : '', f.shrunk ? `shrunk ${f.shrunk} ×` : '',
+      (f.evictions || []).length ? `evicted ${f.evictions.length} ×` : '',
+      job.itemsTotal ? `${job.itemsDone} of ${job.itemsTotal} items` : '',
+      job.itemsRedone ? `${job.itemsRedone} started again` : '',
+    ].filter(Boolean).join(' · ');
+  }
+
+  // result is what became of a job and how that is to be seen.
+  result(job) {
+    if (job.rejected) return ['rejected', 'bad'];
+    if (!job.result) return ['unfinished', this.app.live ? '' : 'warn'];
+    if (job.result !== 'Succeeded') return [job.result.toLowerCase(), 'bad'];
+    return job.itemsDone < job.itemsTotal ? ['work missing', 'bad'] : ['succeeded', 'good'];
   }
 
   seek(e, canvas) {

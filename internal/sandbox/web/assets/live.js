@@ -16,8 +16,7 @@ class Link {
   // itself and says which change it has seen last; the server then sends
   // what is missing, or everything.
   connect() {
-    this.places = {};
-    this.source = new EventSource('events');
+    this.source = new EventSource('events?since=' + encodeURIComponent(this.app.page.since || ''));
     this.source.addEventListener('open', () => this.show('live'));
     this.source.addEventListener('error', () => this.show(this.source.readyState === EventSource.CLOSED ? 'closed' : 'lost'));
     this.source.addEventListener('all', (e) => this.take(JSON.parse(e.data), true));
@@ -32,15 +31,14 @@ class Link {
   // place in its list.
   take(change, all) {
     const run = this.app.runs[0];
-    const rec = all ? change.recording : Object.assign(run.recording, change.recording);
+    const rec = change.recording;
+    for (const name of liveLists) {
+      rec[name] = (!all && run.recording[name]) || [];
+      for (const [place, entry] of (change.lists || {})[name] || []) rec[name][place] = entry;
+      rec[name].length = (change.lengths || {})[name] || 0;
+    }
     run.recording = rec;
     if (change.figures) run.figures = change.figures;
-    for (const name of liveLists) {
-      if (all || !Array.isArray(rec[name])) rec[name] = rec[name] || [];
-      for (const [place, entry] of (change.lists || {})[name] || []) rec[name][place] = entry;
-      const length = (change.lengths || {})[name];
-      if (length !== undefined) rec[name].length = length;
-    }
     this.app.refresh();
   }
 
@@ -80,7 +78,8 @@ class Link {
 }
 
 // refresh takes in that a live run has changed. At most one drawing is under
-// way: what comes in the meantime is in the next.
+// way: what comes in the meantime is in the next. Parts that a user may be in
+// the middle of are drawn seldom or only where they changed.
 App.prototype.refresh = function () {
   if (this.refreshing) return;
   this.refreshing = true;
@@ -88,6 +87,14 @@ App.prototype.refresh = function () {
     this.refreshing = false;
     this.model = new Model(this.runs[0]);
     this.playhead.extend(this.model.duration);
-    this.draw();
+    drawHead(this);
+    drawVerdict(this);
+    this.stage.draw();
+    this.jobs.refresh();
+    const now = performance.now();
+    if (this.figuresDrawn && now - this.figuresDrawn < 3000 || byId('figures').contains(document.activeElement)) return;
+    this.figuresDrawn = now;
+    this.figures.draw();
+    this.checks.draw();
   });
 };

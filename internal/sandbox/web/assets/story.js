@@ -16,6 +16,7 @@ class Story {
   }
 
   draw() {
+    if (this.app.live && this.list.contains(document.activeElement)) return;
     const {model, playhead, picked} = this.app;
     byId('story').hidden = model.rec.events.length === 0;
     const events = picked ? model.rec.events.filter((e) => e.job === picked) : model.rec.events;
