@@ -58,6 +58,7 @@ func Run(rec *recording.Recording) Figures {
 		Hours: hours(rec, rec.Duration), Capacity: Capacity(rec),
 		ByClass: map[string]float64{}, ByPriority: map[string]float64{},
 		Evictions: map[string]int{}, Waits: map[string]Wait{},
+		Jobs: []JobFigures{},
 	}
 	for _, check := range rec.Checks {
 		if check.Passed {

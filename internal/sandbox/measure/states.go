@@ -86,7 +86,9 @@ func stateAt(rec *recording.Recording, workloads []recording.Workload, at float6
 		}
 		if span.State == recording.Admitted {
 			admitted[wl.Name] = span.GPUs
-			succeeded[wl.Replaces] = true
+			if wl.Replaces != "" {
+				succeeded[wl.Replaces] = true
+			}
 		}
 	}
 	if best.State == recording.Admitted {

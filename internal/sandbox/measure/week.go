@@ -113,7 +113,7 @@ type Bin struct {
 
 // NewWeek cuts a run. The options must be valid.
 func NewWeek(rec *recording.Recording, o WeekOptions) Week {
-	w := Week{Capacity: Capacity(rec), Bins: makeBins(o.Edges)}
+	w := Week{Capacity: Capacity(rec), Days: []Day{}, Bins: makeBins(o.Edges)}
 	high := o.High * float64(w.Capacity)
 	Sweep(rec, ByClass(rec), func(level Level) {
 		length := level.To - level.From

@@ -123,12 +123,20 @@ func cut(text string, width int) string {
 	return string([]rune(text)[:max(0, width-1)]) + "…"
 }
 
-// wrap breaks a text into lines of at most width characters, save words that
-// are longer.
+// wrap breaks a text into lines of at most width characters.
 func wrap(text string, width int) []string {
 	var lines []string
 	line := ""
 	for word := range strings.FieldsSeq(clean(text)) {
+		for utf8.RuneCountInString(word) > width {
+			if line != "" {
+				lines = append(lines, line)
+				line = ""
+			}
+			runes := []rune(word)
+			lines = append(lines, string(runes[:width]))
+			word = string(runes[width:])
+		}
 		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
 			lines = append(lines, line)
 			line = ""

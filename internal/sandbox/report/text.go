@@ -68,11 +68,13 @@ func Text(w io.Writer, recs []*recording.Recording, o Options) error {
 
 func (p *printer) scenario(s scenario) {
 	rec := s.first
-	p.line("%s", p.paint(clean(rec.Title), bold))
+	p.line("%s", p.paint(cut(clean(rec.Title), p.Width), bold))
 	for _, line := range wrap(rec.Description, p.Width) {
 		p.line("%s", line)
 	}
-	p.line("%s", p.paint(clean(about(rec)), faint))
+	for _, line := range wrap(about(rec), p.Width) {
+		p.line("%s", p.paint(line, faint))
+	}
 	p.line("")
 	p.summary(s)
 	p.comparisons(s)
@@ -99,7 +101,7 @@ func about(rec *recording.Recording) string {
 func (p *printer) arm(a arm, named bool) {
 	r := a.shown()
 	if named {
-		title := clean(a.name)
+		title := cut(clean(a.name), p.Width-30)
 		if len(a.runs) > 1 {
 			title += fmt.Sprintf(", one of %d runs", len(a.runs))
 		}
@@ -131,7 +133,7 @@ func (p *printer) checks(a arm) {
 		if len(a.runs) > 1 {
 			often = fmt.Sprintf(" (passed in %d of %d runs)", passes[check.Name], len(a.runs))
 		}
-		p.line("%s %s%s", mark, clean(check.Name), often)
+		p.line("%s %s%s", mark, cut(clean(check.Name), p.Width-34), often)
 		if check.Passed && !p.AllEvidence {
 			continue
 		}
@@ -149,7 +151,7 @@ func (p *printer) violations(r run) {
 	}
 	p.heading("Violated invariants")
 	for _, violation := range r.rec.Violations {
-		p.line("%s %s at %s", p.paint("✗", red), clean(violation.Rule), p.at(r, violation.At))
+		p.line("%s %s at %s", p.paint("✗", red), cut(clean(violation.Rule), p.Width-20), p.at(r, violation.At))
 		p.indented("", violation.Detail)
 	}
 }
@@ -172,7 +174,7 @@ func (p *printer) waiting(r run) {
 			p.heading("Still waiting at the end")
 			headed = true
 		}
-		p.line("%s", clean(job.Name))
+		p.line("%s", cut(clean(job.Name), p.Width))
 		p.indented("", strings.TrimPrefix(last.Reason+": "+last.Message, ": "))
 	}
 }

@@ -72,7 +72,7 @@ func (p *printer) allocation(r run) {
 	var legend []cell
 	for i, key := range keys {
 		fill := fills[i%len(fills)]
-		legend = append(legend, c(fmt.Sprintf("%s %s %s", fill.text, key, g.write(hours[key])), fill.color))
+		legend = append(legend, c(fmt.Sprintf("%s %s %s", fill.text, cut(key, 40), g.write(hours[key])), fill.color))
 	}
 	p.flow(append(legend, c(fmt.Sprintf("idle %s, in %s", g.write(r.figures.IdleHours), g.long), plain)))
 }

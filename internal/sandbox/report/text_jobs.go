@@ -13,12 +13,12 @@ import (
 	"fleet.ai/kueue-fleet/internal/sandbox/recording"
 )
 
-// jobs writes a line for each job.
+// jobs writes a line for each job. UP and DOWN count changes of its size.
 func (p *printer) jobs(r run) {
 	g := gpuTimeOf(r.figures.Hours)
 	rows := [][]cell{{
-		c("JOB", faint), c("PRIO", faint), c("QUEUED", faint), c("WAITED", faint), c("FINISHED", faint), c("GPUS", faint), c(strings.ToUpper(g.unit), faint),
-		c("GROWN", faint), c("SHRUNK", faint), c("EVICTED", faint), c("ITEMS", faint), c("RESULT", faint),
+		c("JOB", faint), c("PRIO", faint), c("QUEUED", faint), c("WAITED", faint), c("ENDED", faint), c("GPUS", faint), c(strings.ToUpper(g.unit), faint),
+		c("UP", faint), c("DOWN", faint), c("EVICT", faint), c("ITEMS", faint), c("RESULT", faint),
 	}}
 	for i, job := range r.rec.Jobs {
 		if i == p.MaxJobs {
@@ -29,24 +29,42 @@ func (p *printer) jobs(r run) {
 		if job.Finished != nil {
 			finished = p.at(r, *job.Finished)
 		}
-		result := c(job.Result, green)
+		result := c(cut(job.Result, 12), green)
 		switch {
 		case job.Result == "":
 			result = c("unfinished", yellow)
 		case job.Result != "Succeeded":
-			result = c(job.Result, red)
+			result = c(cut(job.Result, 12), red)
 		case job.ItemsDone < job.ItemsTotal:
 			result = c("work missing", red)
 		}
 		rows = append(rows, []cell{
-			c(cut(job.Name, 24), plain), c(job.Priority, plain), c(p.at(r, job.Submitted), plain), c(duration(f.TotalWait), plain), c(finished, plain),
+			c(job.Name, plain), c(cut(job.Priority, 6), plain), c(p.at(r, job.Submitted), plain), c(duration(f.TotalWait), plain), c(finished, plain),
 			c(fmt.Sprint(f.PeakGPUs), plain), c(g.write(f.GPUHours), plain), c(fmt.Sprint(f.Grown), plain), c(fmt.Sprint(f.Shrunk), plain),
 			c(fmt.Sprint(len(f.Evictions)), plain), c(fmt.Sprintf("%d/%d", job.ItemsDone, job.ItemsTotal), plain), result,
 		})
 	}
+	p.cutFirst(rows)
 	p.table(rows, 2, 3, 4, 5, 6, 7, 8, 9, 10)
 	if more := len(r.rec.Jobs) - p.MaxJobs; more > 0 {
 		p.line("%s", p.paint(fmt.Sprintf("… and %d more jobs", more), faint))
+	}
+}
+
+// cutFirst shortens the first column so that the rows fit a line.
+func (p *printer) cutFirst(rows [][]cell) {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell.text))
+		}
+	}
+	rest := 0
+	for _, width := range widths[1:] {
+		rest += 2 + width
+	}
+	for _, row := range rows {
+		row[0].text = cut(row[0].text, max(8, p.Width-rest))
 	}
 }
 

@@ -20,6 +20,14 @@ type measureRow struct {
 	write func(float64) string
 }
 
+// nameWidth is how long the name of a measure may be.
+const nameWidth = 34
+
+// armWidth is how many characters an arm has in a table beside the names.
+func (p *printer) armWidth(s scenario) int {
+	return max(10, (p.Width-nameWidth-16)/len(s.arms)-2)
+}
+
 // summary writes the arms side by side. Figures of repeated runs are their
 // median, with the least and the most.
 func (p *printer) summary(s scenario) {
@@ -28,7 +36,7 @@ func (p *printer) summary(s scenario) {
 	checks := []cell{c("checks passed", plain)}
 	violated := []cell{c("violated invariants", plain)}
 	for _, a := range s.arms {
-		header = append(header, c(a.name, bold))
+		header = append(header, c(cut(a.name, p.armWidth(s)), bold))
 		verdict = append(verdict, verdictOf(a))
 		r := a.shown()
 		passed := fmt.Sprintf("%d of %d", r.figures.ChecksPassed, r.figures.Checks)
@@ -45,7 +53,7 @@ func (p *printer) summary(s scenario) {
 	for _, a := range s.arms {
 		figures := a.shown().figures
 		estimated = estimated || figures.Lost.Estimated
-		evictions = append(evictions, c(counts(figures.Evictions), plain))
+		evictions = append(evictions, c(cut(counts(figures.Evictions), p.armWidth(s)), plain))
 	}
 	p.table(append(rows, evictions))
 	p.line("%s", p.paint("A GPU counts as held from the binding of its pod until the pod is gone.", faint))
@@ -124,9 +132,9 @@ func label(class string) string {
 func (p *printer) measureRows(s scenario, rows []measureRow) [][]cell {
 	var out [][]cell
 	for _, row := range rows {
-		line := []cell{c(row.name, plain)}
+		line := []cell{c(cut(row.name, nameWidth), plain)}
 		for _, a := range s.arms {
-			line = append(line, c(spread(a, row), plain))
+			line = append(line, c(cut(spread(a, row), p.armWidth(s)), plain))
 		}
 		out = append(out, line)
 	}
@@ -177,13 +185,13 @@ func (p *printer) comparisons(s scenario) {
 	p.heading("Beside what was measured elsewhere")
 	header := []cell{c("", plain), c("reference", bold)}
 	for _, a := range s.arms {
-		header = append(header, c(a.name, bold))
+		header = append(header, c(cut(a.name, p.armWidth(s)), bold))
 	}
 	rows := [][]cell{header}
 	for _, k := range order {
-		row := []cell{c(cut(k.measure, 44), plain), c(k.reference, plain)}
+		row := []cell{c(cut(k.measure, 40), plain), c(cut(k.reference, 16), plain)}
 		for _, a := range s.arms {
-			row = append(row, c(cmp.Or(values[k][a.name], "-"), plain))
+			row = append(row, c(cut(cmp.Or(values[k][a.name], "-"), p.armWidth(s)), plain))
 		}
 		rows = append(rows, row)
 	}

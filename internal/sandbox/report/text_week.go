@@ -28,7 +28,7 @@ func (p *printer) week(s scenario) {
 	p.heading("How much of the spare capacity " + o.Filler + " filled")
 	header := []cell{c("", plain)}
 	for _, a := range s.arms {
-		header = append(header, c(a.name, bold))
+		header = append(header, c(cut(a.name, p.armWidth(s)), bold))
 	}
 	high := fmt.Sprintf("time above %.0f %%", 100*o.High)
 	rows := append([][]cell{header}, p.measureRows(s, []measureRow{
@@ -59,11 +59,11 @@ func (p *printer) weekDays(a arm, o measure.WeekOptions) {
 		}
 	}
 	names := slices.Sorted(maps.Keys(classes))
-	p.heading("Mean GPUs by day, " + clean(a.name))
+	p.heading(cut("Mean GPUs by day, "+clean(a.name), p.Width))
 	header := []cell{c("day", faint)}
 	var right []int
 	for i, name := range names {
-		header = append(header, c(name, faint))
+		header = append(header, c(cut(name, 14), faint))
 		right = append(right, i+1)
 	}
 	header = append(header, c(o.Filler+" max", faint), c("unallocated", faint))
