@@ -1,5 +1,14 @@
 // Builds the page's elements. Text is always set as text, never as markup.
 
+// A failure must not look like a page without content.
+addEventListener('error', (e) => {
+  document.body.dataset.failed = e.message;
+  const note = document.createElement('p');
+  note.className = 'failed';
+  note.textContent = 'This page has failed: ' + e.message;
+  document.body.prepend(note);
+}, {once: true});
+
 const el = (tag, props, ...children) => {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(props || {})) {
