@@ -5,79 +5,22 @@ package web
 
 import (
 	"fmt"
-	"html"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	"fleet.ai/kueue-fleet/internal/sandbox/measure"
 	"fleet.ai/kueue-fleet/internal/sandbox/recording"
 	"fleet.ai/kueue-fleet/internal/sandbox/recording/recordingtest"
+	"fleet.ai/kueue-fleet/internal/sandbox/web/webtest"
 )
-
-// browser opens pages and returns what became of them.
-type browser struct {
-	t    *testing.T
-	path string
-}
-
-// newBrowser skips the test on a machine without a browser.
-func newBrowser(t *testing.T) browser {
-	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return browser{t: t, path: path}
-		}
-	}
-	t.Skip("there is no Chromium on this machine; on Debian the package chromium has it")
-	return browser{}
-}
-
-// open returns the elements of a page after its script has run.
-func (b browser) open(page Page, state string) string {
-	b.t.Helper()
-	dir := b.t.TempDir()
-	file := filepath.Join(dir, "page.html")
-	if err := os.WriteFile(file, []byte(write(b.t, page)), 0o600); err != nil {
-		b.t.Fatal(err)
-	}
-	cmd := exec.Command(b.path, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-extensions",
-		"--user-data-dir="+filepath.Join(dir, "profile"), "--window-size=1280,900", "--virtual-time-budget=3000", "--dump-dom", "file://"+file+"#"+state)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		b.t.Fatalf("failed to run %s: %v\n%s", b.path, err, stderr.String())
-	}
-	dom := string(out)
-	if _, failure, failed := strings.Cut(dom, `data-failed="`); failed {
-		b.t.Fatalf("the page's script failed: %.200s", failure)
-	}
-	if !strings.Contains(dom, `data-drawn="true"`) {
-		b.t.Fatalf("the page was not drawn:\n%.2000s", dom)
-	}
-	return dom
-}
-
-var anyTag = regexp.MustCompile(`<[^>]*>`)
-
-// shown is the text of the element with an id, up to the next section.
-func shown(dom, id string) string {
-	_, rest, _ := strings.Cut(dom, `<section id="`+id+`"`)
-	part, _, _ := strings.Cut(rest, "</section>")
-	return strings.Join(strings.Fields(html.UnescapeString(anyTag.ReplaceAllString("<"+part, " "))), " ")
-}
 
 // The script and the Go code must agree on what is held and what waits.
 func TestBrowserShowsWhatWasRecorded(t *testing.T) {
-	b := newBrowser(t)
+	b := webtest.NewBrowser(t)
 	recs := recordingtest.Small()
 	for _, at := range []float64{0.2, 9.2, 11.3, 39.9} {
-		dom := b.open(pageOf(recs...), fmt.Sprintf("run=2&t=%g", at))
-		stage := shown(dom, "stage")
+		dom := b.OpenFile(t, write(t, pageOf(recs...)), fmt.Sprintf("run=2&t=%g", at))
+		stage := webtest.Shown(dom, "stage")
 		held, waiting, gpus := stateAt(recs[1], at)
 		for _, want := range []string{
 			fmt.Sprintf("Nodes and their GPUs: %d of 32 held", held),
@@ -132,7 +75,7 @@ func stateAt(rec *recording.Recording, at float64) (held, waiting, gpus int) {
 
 func TestBrowserShowsEveryPart(t *testing.T) {
 	recs := recordingtest.Small()
-	dom := newBrowser(t).open(pageOf(recs...), "run=1&t=11.3&job=eval&by=priority&theme=dark")
+	dom := webtest.NewBrowser(t).OpenFile(t, write(t, pageOf(recs...)), "run=1&t=11.3&job=eval&by=priority&theme=dark")
 	for id, wants := range map[string][]string{
 		"verdict": {"upstream FAILED", "1 of 2 checks, 1 violated invariant"},
 		"checks":  {"Checks: 1 of 2 passed", "the eval reaches its full size , failed", "wanted eval holds 12 GPUs", "got at most 4", "gpu-01 holds 9 of 8 GPUs", "most GPUs of the eval 6 4 12"},
@@ -141,7 +84,7 @@ func TestBrowserShowsEveryPart(t *testing.T) {
 		"stage":   {"by priority", "eval q2", "Preempted to accommodate a workload (JobUID: whole-node)"},
 		"story":   {"What happened to eval", "eval evicted Preempted for whole-node"},
 	} {
-		text := shown(dom, id)
+		text := webtest.Shown(dom, id)
 		for _, want := range wants {
 			if !strings.Contains(text, want) {
 				t.Errorf("section %s does not show %q:\n%s", id, want, text)
@@ -166,20 +109,20 @@ func TestBrowserShowsTextAsText(t *testing.T) {
 	for i := range rec.Events {
 		rec.Events[i].Text = evil
 	}
-	dom := newBrowser(t).open(pageOf(rec), "t=11.3")
+	dom := webtest.NewBrowser(t).OpenFile(t, write(t, pageOf(rec)), "t=11.3")
 	if strings.Contains(dom, "<img") {
 		t.Error("a text became an element")
 	}
 	want := strings.Join(strings.Fields(evil), " ")
 	for _, id := range []string{"stage", "checks", "story", "jobs"} {
-		if text := shown(dom, id); !strings.Contains(text, want) {
+		if text := webtest.Shown(dom, id); !strings.Contains(text, want) {
 			t.Errorf("section %s does not show the text as it is:\n%s", id, text)
 		}
 	}
 }
 
 func TestBrowserShowsOddRecordings(t *testing.T) {
-	b := newBrowser(t)
+	b := webtest.NewBrowser(t)
 	cases := map[string]*recording.Recording{
 		"nothing at all":        {Version: recording.Version},
 		"the very first moment": recordingtest.Until(recordingtest.Small()[0], 0),
@@ -190,8 +133,7 @@ func TestBrowserShowsOddRecordings(t *testing.T) {
 	}
 	for name, rec := range cases {
 		t.Run(name, func(t *testing.T) {
-			b.t = t
-			b.open(pageOf(rec), "t=2")
+			b.OpenFile(t, write(t, pageOf(rec)), "t=2")
 		})
 	}
 }

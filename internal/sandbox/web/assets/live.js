@@ -83,7 +83,7 @@ class Link {
 App.prototype.refresh = function () {
   if (this.refreshing) return;
   this.refreshing = true;
-  requestAnimationFrame(() => {
+  setTimeout(() => {
     this.refreshing = false;
     this.model = new Model(this.runs[0]);
     this.playhead.extend(this.model.duration);
@@ -96,5 +96,5 @@ App.prototype.refresh = function () {
     this.figuresDrawn = now;
     this.figures.draw();
     this.checks.draw();
-  });
+  }, 0);
 };
