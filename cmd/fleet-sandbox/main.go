@@ -65,6 +65,6 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newRunCommand(), newDownCommand())
+	root.AddCommand(newRunCommand(), newDownCommand(), newReportCommand())
 	return root
 }
