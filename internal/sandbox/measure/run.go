@@ -87,8 +87,9 @@ func Run(rec *recording.Recording) Figures {
 	if rec.Duration > 0 {
 		f.MeanGPUs = heldSeconds / rec.Duration
 	}
+	ofJob := byJob(rec)
 	for _, job := range rec.Jobs {
-		figures := Job(rec, job)
+		figures := Job(ofJob(job.Name), job)
 		f.Jobs = append(f.Jobs, figures)
 		f.Lost = f.Lost.Plus(figures.Lost)
 		for _, eviction := range figures.Evictions {
@@ -97,6 +98,23 @@ func Run(rec *recording.Recording) Figures {
 	}
 	f.Waits = waitsByClass(f.Jobs)
 	return f
+}
+
+// byJob returns a function that gives a recording of one job alone, so that
+// a run of many jobs is not searched for each of them.
+func byJob(rec *recording.Recording) func(name string) *recording.Recording {
+	pods, workloads := map[string][]recording.Pod{}, map[string][]recording.Workload{}
+	for _, pod := range rec.Pods {
+		pods[pod.Job] = append(pods[pod.Job], pod)
+	}
+	for _, wl := range rec.Workloads {
+		workloads[wl.Job] = append(workloads[wl.Job], wl)
+	}
+	return func(name string) *recording.Recording {
+		part := *rec
+		part.Pods, part.Workloads = pods[name], workloads[name]
+		return &part
+	}
 }
 
 // waitsByClass sums up how long the jobs of each class waited.
