@@ -37,7 +37,7 @@ class Board {
       for (let slotW = 170; slotW >= 9; slotW--) {
         const rows = this.place(racks, most, slotW, 10, width).rows;
         const slotH = Math.min(24, Math.floor((limit / rows - 46) / most));
-        if (slotH >= least || (least === 3 && slotW === 9)) return this.place(racks, most, slotW, Math.max(3, slotH), width);
+        if (slotH >= least || (least === 3 && slotW === 9)) return this.place(racks, most, slotW, Math.max(5, slotH), width);
       }
     }
   }
@@ -93,7 +93,9 @@ class Board {
     const {model} = this.app, {slotH, slotW} = this.lay, {node} = place;
     const away = model.awayAt(node, t);
     g.fillStyle = this.slotColor;
-    for (let i = 0; i < node.gpus; i++) this.box(g, place.x, place.y + place.h - (i + 1) * slotH + 1, slotW, slotH - 2, 2.5);
+    g.beginPath();
+    for (let i = 0; i < node.gpus; i++) g.roundRect(place.x, place.y + place.h - (i + 1) * slotH + 1, slotW, slotH - 2, Math.min(2.5, slotH / 2 - 1));
+    g.fill();
     const held = [];
     let count = 0;
     for (const pod of model.nodePods.get(node.name) || []) {
@@ -117,6 +119,7 @@ class Board {
       const shown = this.fit(g, text, slotW + 4);
       g.fillText(shown, place.x + (slotW - g.measureText(shown).width) / 2, place.y + place.h + 12);
     }
+    // The pods come before their node: the first hit counts.
     this.hits.push({
       x: place.x, y: place.y, w: slotW, h: place.h + this.lay.foot,
       lines: () => [node.name, `${count} of ${node.gpus} GPUs held`, away ? `${away.why} since ${this.app.clock(away.from)}` : '', ...held.map((pod) => `${pod.gpus} ${pod.job || OUTSIDE}`)].filter(Boolean),
@@ -128,15 +131,13 @@ class Board {
     const key = model.key(app.by, pod);
     const color = model.colors.of(app.by, key);
     const phase = model.phase(pod, t);
+    const faded = app.picked && pod.job !== app.picked;
     const x = place.x, h = n * slotH - 2, y = place.y + place.h - (from + n) * slotH + 1;
-    g.save();
-    if (app.picked && pod.job !== app.picked) g.globalAlpha = 0.22;
-    if (phase === 'draining') g.fillStyle = this.striped(g, color);
-    else if (phase === 'starting') g.globalAlpha *= 0.5, g.fillStyle = color;
-    else g.fillStyle = color;
+    g.globalAlpha = (faded ? 0.22 : 1) * (phase === 'starting' ? 0.5 : 1);
+    g.fillStyle = phase === 'draining' ? this.striped(g, color) : color;
     this.box(g, x, y, slotW, h, 3);
     if (phase === 'starting' || phase === 'draining') {
-      g.globalAlpha = app.picked && pod.job !== app.picked ? 0.22 : 1;
+      g.globalAlpha = faded ? 0.22 : 1;
       g.strokeStyle = color;
       g.lineWidth = 1.5;
       this.outline(g, x + 0.75, y + 0.75, slotW - 1.5, h - 1.5, 2.5);
@@ -152,8 +153,8 @@ class Board {
       const text = this.fit(g, key, slotW - 6);
       if (text.length > 1) g.fillText(text, x + 4, y + Math.min(h, 13) / 2 + 3.5);
     }
-    g.restore();
-    this.hits.unshift({x, y, w: slotW, h, job: pod.job, lines: () => this.describe(pod, phase, t)});
+    g.globalAlpha = 1;
+    this.hits.push({x, y, w: slotW, h, job: pod.job, lines: () => this.describe(pod, phase, t)});
   }
 
   describe(pod, phase, t) {
@@ -181,7 +182,7 @@ class Board {
         g.fill();
         g.globalAlpha = 1;
         const phase = model.phase(pod, t);
-        this.hits.unshift({x: x - 6, y: y + 2, w: 12, h: 16, job: pod.job, lines: () => [pod.job || OUTSIDE, pod.name, 'on ' + node.name, phase]});
+        this.hits.push({x: x - 6, y: y + 2, w: 12, h: 16, job: pod.job, lines: () => [pod.job || OUTSIDE, pod.name, 'on ' + node.name, phase]});
         x += 13;
       }
     }

@@ -5,9 +5,12 @@ const palette = {
   dark: ['#6ea1ff', '#ff9a62', '#4fd09a', '#e38bd0', '#e6bd4a', '#4fc6da', '#a893ff', '#ff7f8c', '#a9c765', '#cfa488'],
 };
 
-const isDark = () => {
+// isDark is what readTheme has read: asking for each pod would take long.
+let dark = false;
+const isDark = () => dark;
+const readTheme = () => {
   const chosen = document.documentElement.dataset.theme;
-  return chosen ? chosen === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
+  dark = chosen ? chosen === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
 };
 
 // hues of the priorities, the most important first.
@@ -18,6 +21,7 @@ const hues = [14, 217, 152, 285, 45, 190];
 class Colors {
   constructor(model) {
     this.model = model;
+    this.known = new Map();
     this.jobIndex = new Map();
     const seen = new Map();
     for (const job of model.rec.jobs) {
@@ -28,6 +32,13 @@ class Colors {
   }
 
   of(by, key) {
+    const name = `${dark} ${by} ${key}`;
+    let color = this.known.get(name);
+    if (!color) this.known.set(name, color = this.choose(by, key));
+    return color;
+  }
+
+  choose(by, key) {
     const colors = palette[isDark() ? 'dark' : 'light'];
     if (key === OUTSIDE) return isDark() ? '#8b949e' : '#6e7781';
     if (by === 'priority') return this.shade(this.model.priorities.indexOf(key), 0);

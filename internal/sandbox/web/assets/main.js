@@ -9,6 +9,7 @@ class App {
     this.playhead = new Playhead();
     this.labelRuns();
     this.load();
+    readTheme();
     this.openRun(this.index || 0, true);
     this.stage = new Stage(this);
     this.checks = new Checks(this);
@@ -76,6 +77,7 @@ class App {
   total(held) { this.stage.showTotal(held); }
 
   draw() {
+    readTheme();
     drawHead(this);
     drawVerdict(this);
     this.stage.draw();
