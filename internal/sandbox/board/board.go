@@ -61,6 +61,9 @@ type Options struct {
 	// Hosts are names, beside those of the loopback addresses, under which
 	// the board may be asked for.
 	Hosts []string
+	// AllowRemote lets it be asked for under any IP address, for a board that
+	// other machines may reach.
+	AllowRemote bool
 	// Done ends all streams when it is closed; nil is never.
 	Done <-chan struct{}
 	// Interval is the shortest time between two messages to a client; 0 means
@@ -116,7 +119,7 @@ func New(o Options) (*Board, error) {
 	mux.HandleFunc("GET /events", b.serveEvents)
 	mux.HandleFunc("GET /recording.json", b.serveRecording)
 	mux.HandleFunc("POST /actions/{name}", b.serveAction)
-	b.handler = newGuard(o.Hosts, mux)
+	b.handler = newGuard(o.Hosts, o.AllowRemote, mux)
 	return b, nil
 }
 

@@ -158,6 +158,18 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+func TestGuardOfARemoteBoard(t *testing.T) {
+	server := newServer(t, Options{AllowRemote: true})
+	for host, want := range map[string]int{
+		"10.0.0.7:8080": http.StatusOK, "[fd00::7]:8080": http.StatusOK, "localhost": http.StatusOK,
+		"evil.example": http.StatusForbidden, "10.0.0.7.evil.example": http.StatusForbidden,
+	} {
+		if status, body, _ := ask(t, http.MethodGet, server.URL, map[string]string{"Host": host}); status != want {
+			t.Errorf("%s: got %d, want %d: %.200s", host, status, want, body)
+		}
+	}
+}
+
 func TestHeaders(t *testing.T) {
 	server := newServer(t, Options{})
 	_, body, header := ask(t, http.MethodGet, server.URL, nil)

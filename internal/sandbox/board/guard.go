@@ -18,11 +18,14 @@ import (
 // origins (so those may not change anything).
 type guard struct {
 	hosts []string
-	next  http.Handler
+	// addresses lets requests through under any address. A site can't point
+	// an address, only a name.
+	addresses bool
+	next      http.Handler
 }
 
-func newGuard(hosts []string, next http.Handler) http.Handler {
-	return &guard{hosts: hosts, next: http.NewCrossOriginProtection().Handler(next)}
+func newGuard(hosts []string, addresses bool, next http.Handler) http.Handler {
+	return &guard{hosts: hosts, addresses: addresses, next: http.NewCrossOriginProtection().Handler(next)}
 }
 
 // ServeHTTP implements http.Handler.
@@ -36,7 +39,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Content-Security-Policy", "frame-ancestors 'none'")
 	header.Set("Cache-Control", "no-store")
 	if !g.allowed(r.Host) {
-		http.Error(w, fmt.Sprintf("host %q is not this machine: use localhost or 127.0.0.1", r.Host), http.StatusForbidden)
+		http.Error(w, fmt.Sprintf("host %q is not allowed: use localhost or 127.0.0.1", r.Host), http.StatusForbidden)
 		return
 	}
 	g.next.ServeHTTP(w, r)
@@ -49,7 +52,7 @@ func (g *guard) allowed(host string) bool {
 		name = h
 	}
 	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
-	if addr, err := netip.ParseAddr(name); err == nil && addr.IsLoopback() {
+	if addr, err := netip.ParseAddr(name); err == nil && (g.addresses || addr.IsLoopback()) {
 		return true
 	}
 	name = strings.ToLower(name)

@@ -54,6 +54,9 @@ func Text(w io.Writer, recs []*recording.Recording, o Options) error {
 		o.MaxJobs = 40
 	}
 	p := &printer{Options: o, out: w}
+	if len(scenarios) > 1 {
+		p.overview(scenarios)
+	}
 	for i, s := range scenarios {
 		if i > 0 {
 			p.line("")
@@ -91,7 +94,11 @@ func about(rec *recording.Recording) string {
 			gpuNodes++
 		}
 	}
-	text := fmt.Sprintf("%s: %d nodes with %d GPUs, %s", rec.Scenario, gpuNodes, measure.Capacity(rec), duration(rec.Duration))
+	nodes := "nodes"
+	if gpuNodes == 1 {
+		nodes = "node"
+	}
+	text := fmt.Sprintf("%s: %d %s with %d GPUs, %s", rec.Scenario, gpuNodes, nodes, measure.Capacity(rec), duration(rec.Duration))
 	if rec.TimeScale > 0 && rec.TimeScale != 1 {
 		text += fmt.Sprintf(", each second stands for %s; times are of the story", duration(rec.TimeScale))
 	}
@@ -133,7 +140,7 @@ func (p *printer) checks(a arm) {
 		if len(a.runs) > 1 {
 			often = fmt.Sprintf(" (passed in %d of %d runs)", passes[check.Name], len(a.runs))
 		}
-		p.line("%s %s%s", mark, cut(clean(check.Name), p.Width-34), often)
+		p.line("%s %s%s", mark, cut(clean(check.Name), p.Width-2-len(often)), often)
 		if check.Passed && !p.AllEvidence {
 			continue
 		}

@@ -93,6 +93,19 @@ func TestBrowserShowsEveryPart(t *testing.T) {
 	}
 }
 
+func TestBrowserListsScenarios(t *testing.T) {
+	small := recordingtest.Small()
+	other := *small[1]
+	other.Scenario, other.Title = "other", "Another story"
+	dom := webtest.NewBrowser(t).OpenFile(t, write(t, pageOf(small[0], small[1], &other)), "run=3")
+	text := webtest.Shown(dom, "overview")
+	for _, want := range []string{"2 scenarios: 2 of 3 runs passed", "An eval gives way and comes back ✗ 1/2 ✓ 2/2", "Another story ✓ 2/2"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the list of scenarios does not show %q:\n%s", want, text)
+		}
+	}
+}
+
 func TestBrowserShowsTextAsText(t *testing.T) {
 	evil := `<img src=x onerror="document.body.dataset.failed='owned'"><script>document.body.dataset.failed='owned'</script>`
 	rec := recordingtest.Small()[0]

@@ -1,5 +1,27 @@
 // What had to hold, what did not, and how it compares with other runs.
 
+// drawOverview lists the scenarios of a page that has several, with a column
+// for each manager. A result opens its run.
+const drawOverview = (app) => {
+  const scenarios = groupBy(app.runs, (run) => run.recording.scenario);
+  const section = byId('overview');
+  section.hidden = scenarios.size < 2;
+  if (section.hidden) return;
+  const managers = [...new Set(app.runs.map((run) => run.recording.manager.name))];
+  const result = (run) => {
+    const f = run.figures;
+    const text = (f.passed ? (f.checks ? '✓ ' : '– ') : '✗ ') + (f.checks ? `${f.checksPassed}/${f.checks}` : 'no checks');
+    return el('button', {type: 'button', class: 'result ' + (f.passed ? (f.checks ? 'good' : '') : 'bad'), 'aria-label': `${run.label}: ${f.passed ? 'passed' : 'failed'}, ${text.slice(2)}`, 'aria-current': run === app.model.run ? 'true' : undefined,
+      on: {click: () => app.openRun(app.runs.indexOf(run))}}, text);
+  };
+  const passed = app.runs.filter((run) => run.figures.passed).length;
+  fill(section, el('details', {open: true}, el('summary', null, el('h2', null, `${scenarios.size} scenarios: ${passed} of ${app.runs.length} runs passed`)),
+    table('Pick a result to see its run', [['Scenario', ...managers], ...[...scenarios].map(([name, list]) => [
+      el('span', {title: name}, list[0].recording.title || name),
+      ...managers.map((manager) => el('span', {class: 'results'}, list.filter((run) => run.recording.manager.name === manager).map(result))),
+    ])])));
+};
+
 class Checks {
   constructor(app) { this.app = app; }
 

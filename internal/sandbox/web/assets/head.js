@@ -42,7 +42,7 @@ const drawVerdict = (app) => {
   const state = f.passed ? (f.checks ? 'PASSED' : app.live ? 'RUNNING' : 'Not checked') : 'FAILED';
   const seen = app.live ? '' : f.checks ? `${f.checksPassed} of ${f.checks} checks` : 'no checks';
   fill(byId('verdict'),
-    el('div', {class: 'tile verdict ' + (f.passed ? (f.checks ? 'good' : '') : 'bad')}, el('div', {class: 'tile-name'}, run.label), el('div', {class: 'tile-value'}, state),
+    el('div', {class: 'tile verdict ' + (f.passed ? (f.checks ? 'good' : '') : 'bad')}, el('div', {class: 'tile-name'}, run.recording.manager.name), el('div', {class: 'tile-value'}, state),
       el('div', {class: 'tile-other'}, [seen, f.violations ? plural(f.violations, 'violated invariant') : ''].filter(Boolean).join(', '))),
     tile('GPUs held, mean', (x) => fmtPercent(x.capacity ? x.meanGPUs / x.capacity : 0)),
     tile(time.unit + ' held', (x) => time.write(x.heldHours)),

@@ -79,6 +79,7 @@ class App {
   draw() {
     readTheme();
     drawHead(this);
+    drawOverview(this);
     drawVerdict(this);
     this.stage.draw();
     this.checks.draw();
