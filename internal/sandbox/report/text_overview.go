@@ -40,8 +40,12 @@ func (p *printer) overview(scenarios []scenario) {
 
 func overviewCell(a arm, width int) cell {
 	verdict := verdictOf(a)
-	if f := a.shown().figures; len(a.runs) == 1 && f.Checks > 0 {
+	f := a.shown().figures
+	if len(a.runs) == 1 && f.Checks > 0 {
 		verdict.text += fmt.Sprintf(" %d/%d", f.ChecksPassed, f.Checks)
+	}
+	if f.Violations > 0 {
+		verdict.text += fmt.Sprintf(", %d violated", f.Violations)
 	}
 	verdict.text = cut(verdict.text, width)
 	return verdict

@@ -87,7 +87,7 @@ func TestTextOfRepeats(t *testing.T) {
 func TestTextOfSeveralScenarios(t *testing.T) {
 	got := text(t, []*recording.Recording{recordingtest.Small()[0], recordingtest.Week()[0]}, Options{MaxJobs: 1})
 	for _, want := range []string{"An eval gives way and comes back", "A week of training, with evals in the gaps", "… and 126 more jobs", "nothing was checked",
-		"2 scenarios  upstream", "small-fleet  FAILED 1/2", "week         nothing was checked"} {
+		"2 scenarios  upstream", "small-fleet  FAILED 1/2, 1 violated", "week         nothing was checked"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the report does not say %q:\n%s", want, got)
 		}

@@ -99,7 +99,7 @@ func TestBrowserListsScenarios(t *testing.T) {
 	other.Scenario, other.Title = "other", "Another story"
 	dom := webtest.NewBrowser(t).OpenFile(t, write(t, pageOf(small[0], small[1], &other)), "run=3")
 	text := webtest.Shown(dom, "overview")
-	for _, want := range []string{"2 scenarios: 2 of 3 runs passed", "An eval gives way and comes back ✗ 1/2 ✓ 2/2", "Another story ✓ 2/2"} {
+	for _, want := range []string{"2 scenarios: 2 of 3 runs passed", "An eval gives way and comes back ✗ 1/2, 1 violated ✓ 2/2", "Another story ✓ 2/2"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the list of scenarios does not show %q:\n%s", want, text)
 		}

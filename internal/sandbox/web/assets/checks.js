@@ -10,7 +10,7 @@ const drawOverview = (app) => {
   const managers = [...new Set(app.runs.map((run) => run.recording.manager.name))];
   const result = (run) => {
     const f = run.figures;
-    const text = (f.passed ? (f.checks ? '✓ ' : '– ') : '✗ ') + (f.checks ? `${f.checksPassed}/${f.checks}` : 'no checks');
+    const text = (f.passed ? (f.checks ? '✓ ' : '– ') : '✗ ') + (f.checks ? `${f.checksPassed}/${f.checks}` : 'no checks') + (f.violations ? `, ${f.violations} violated` : '');
     return el('button', {type: 'button', class: 'result ' + (f.passed ? (f.checks ? 'good' : '') : 'bad'), 'aria-label': `${run.label}: ${f.passed ? 'passed' : 'failed'}, ${text.slice(2)}`, 'aria-current': run === app.model.run ? 'true' : undefined,
       on: {click: () => app.openRun(app.runs.indexOf(run))}}, text);
   };
