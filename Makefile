@@ -23,7 +23,9 @@ BIN := $(CURDIR)/bin
 # Before third_party/kueue exists, the workspace can't be loaded.
 FLEET_PATCH = GOWORK=off go run ./cmd/fleet-patch
 TOOL_MODULE = GOWORK=off go build -modfile=hack/tools/go.mod
-UNIT_PACKAGES := ./apis/... ./cmd/... ./hack/... ./internal/... ./pkg/... ./test/upstream/...
+MODEL_SEQUENCES := 3000
+MODEL_SEQUENCES_LONG := 100000
+UNIT_PACKAGES := ./apis/... ./cmd/... ./hack/... ./internal/... ./pkg/... ./test/model/removal ./test/upstream/...
 
 ##@ Run
 
@@ -69,7 +71,15 @@ test-unit: vendor ## Run the unit tests of our own packages.
 
 .PHONY: test-model
 test-model: vendor ## Run random sequences against the real scheduler, with the invariants checked after each step.
-	@go test -count=1 ./test/model -sequences 300
+	@go test -count=1 ./test/model -sequences $(MODEL_SEQUENCES)
+
+.PHONY: test-model-long
+test-model-long: vendor ## Run many more random sequences (long: it is not part of make test).
+	@go test -count=1 -timeout 0 ./test/model -run TestModel -sequences $(MODEL_SEQUENCES_LONG) -failures 10
+
+.PHONY: test-removal
+test-removal: vendor ## Undo each patch by itself, and write down which sequence and which tests miss it (long).
+	@go run ./test/model/removal -write docs/elastic-placement.md
 
 .PHONY: test-dropin
 test-dropin: build controlplane ## Compare the manager with upstream's, as programs.

@@ -207,9 +207,6 @@ func (w *world) apply(o op) {
 			change(w.api, "", q.name, func(cq *kueue.ClusterQueue) { cq.Spec.StopPolicy = &policy })
 		}
 	case opDeactivate:
-		if !w.strict {
-			return // Kueue gives the quota of what runs back at once
-		}
 		w.editWorkload(o, func(wl *kueue.Workload) { wl.Spec.Active = ptr.To(wl.Status.Admission == nil) })
 	case opActivate:
 		for _, wl := range all[*kueue.Workload](w.api) {

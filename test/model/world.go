@@ -190,7 +190,7 @@ func (w *world) settle(rounds int) {
 		if len(w.failures) > 0 {
 			return
 		}
-		if w.idle < maxIdleCycles && w.storm < maxStorm && w.work() {
+		if busy := w.idle < maxIdleCycles && w.storm < maxStorm; busy && w.work() || !busy && w.finishWork() {
 			w.check(false)
 			continue
 		}
@@ -224,6 +224,9 @@ func (w *world) work() bool {
 	}
 	return w.reconcileOne() || w.runtime.step() || w.cycle()
 }
+
+// finishWork is work without scheduling cycles.
+func (w *world) finishWork() bool { return w.deliver() || w.reconcileOne() || w.runtime.step() }
 
 func (w *world) fail(rule invariant.Rule, subject, format string, args ...any) {
 	w.failures = append(w.failures, invariant.Violation{Rule: rule, Subject: subject, Evidence: fmt.Sprintf(format, args...)})

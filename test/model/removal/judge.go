@@ -1,0 +1,115 @@
+// Copyright The kueue-fleet Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// judge runs the model test and the unit tests, all with switches built in.
+type judge struct {
+	root, work string
+	sequences  int
+	seed       uint64
+}
+
+// result is what became of undoing a patch.
+type result struct {
+	undo undo
+	// seed, rule, steps and shrunk tell of the first sequence that fails.
+	seed, rule, steps, shrunk string
+	// failed are the tests of the patch that fail.
+	failed []string
+	// tried is how many sequences were run.
+	tried int
+}
+
+func (r result) noticed() bool { return r.seed != "" || len(r.failed) > 0 }
+
+func (j judge) binary(folder string) string {
+	return filepath.Join(j.work, "bin", strings.ReplaceAll(folder, "/", "_")+".test")
+}
+
+// build makes the test programs of the model and of the packages.
+func (j judge) build(ctx context.Context, overlayFile string, packages []string) error {
+	targets := map[string]string{j.binary("test/model"): "./test/model"}
+	for _, folder := range packages {
+		targets[j.binary(folder)] = "sigs.k8s.io/kueue/" + folder
+	}
+	for output, target := range targets {
+		cmd := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", overlayFile, "-o", output, target)
+		cmd.Dir = j.root
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("failed to build %s: %w\n%s", target, err, out)
+		}
+	}
+	return nil
+}
+
+var failure = regexp.MustCompile(`FAILED seed=(\d+) rule=(\w+) steps=(\d+) shrunk=(\d+)`)
+
+// model runs sequences until one fails.
+func (j judge) model(ctx context.Context, r *result, number string) error {
+	from := cmp.Or(r.undo.From, j.seed)
+	out, err := j.run(ctx, j.binary("test/model"), filepath.Join(j.root, "test/model"), number,
+		"-test.run", "^TestModel$", "-test.timeout", "0", "-sequences", fmt.Sprint(j.sequences), "-seed", fmt.Sprint(from), "-workers", "1")
+	r.tried = j.sequences
+	if m := failure.FindStringSubmatch(out); m != nil {
+		r.seed, r.rule, r.steps, r.shrunk = m[1], m[2], m[3], m[4]
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("the model test fails without a seed: %w\n%s", err, out)
+	}
+	return nil
+}
+
+var testResult = regexp.MustCompile(`(?m)^--- (PASS|FAIL): (\w+) `)
+
+// units runs the tests of the patch and notes those that fail.
+func (j judge) units(ctx context.Context, r *result, p patch, number string) error {
+	ran := map[string]bool{}
+	for _, folder := range p.packages {
+		out, err := j.run(ctx, j.binary(folder), filepath.Join(j.root, "third_party/kueue", folder), number,
+			"-test.v", "-test.timeout", "5m", "-test.run", "^("+strings.Join(p.tests, "|")+")$")
+		broken := false
+		for _, m := range testResult.FindAllStringSubmatch(out, -1) {
+			ran[m[2]] = true
+			if m[1] == "FAIL" {
+				r.failed, broken = append(r.failed, m[2]), true
+			}
+		}
+		if err != nil && !broken {
+			return fmt.Errorf("the tests in %s fail without saying which: %w\n%s", folder, err, tail(out))
+		}
+	}
+	for _, name := range p.tests {
+		if !ran[name] {
+			return fmt.Errorf("test %s of the trailer of %s was not run in %s", name, p.name, strings.Join(p.packages, " "))
+		}
+	}
+	slices.Sort(r.failed)
+	return nil
+}
+
+func tail(text string) string { return text[max(0, len(text)-2000):] }
+
+func (j judge) run(ctx context.Context, program, dir, number string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), switchVariable+"="+number)
+	out, err := cmd.CombinedOutput()
+	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+		return "", err
+	}
+	return string(out), err
+}
