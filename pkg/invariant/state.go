@@ -75,6 +75,13 @@ const (
 	// PodOutsideAssignment says: pods run in the domains of the assignment, no more in a
 	// domain than it says.
 	PodOutsideAssignment Rule = "PodOutsideAssignment"
+	// RequiredDomain says: the pods of a group that requires a topology level are in one
+	// domain of that level.
+	RequiredDomain Rule = "RequiredDomain"
+	// UnitSplit says: pods that belong together, such as the hosts of a multi-host replica
+	// of an elastic job, are in one domain of the level of their slices, and an assignment
+	// has room for whole units in every domain.
+	UnitSplit Rule = "UnitSplit"
 	// UndecodableObject says: an object can't be judged.
 	UndecodableObject Rule = "UndecodableObject"
 )

@@ -82,6 +82,7 @@ type group struct {
 	levels     []string
 	domains    map[string]int64 // pods by domain
 	assigned   bool
+	request    *kueue.PodSetTopologyRequest
 }
 
 func newView(s State) *view {
@@ -105,6 +106,7 @@ func newView(s State) *view {
 func (v *view) violations() []finding {
 	v.checkChains()
 	v.checkAssignments()
+	v.checkRequests()
 	v.checkCapacity()
 	v.checkBoundPods()
 	v.checkQuota()
@@ -228,7 +230,7 @@ func (v *view) newSlice(wl *kueue.Workload) *slice {
 			continue
 		}
 		g := group{
-			name: granted.Name, flavors: granted.Flavors, podRequest: podRequests(&podSet.Template.Spec),
+			name: granted.Name, flavors: granted.Flavors, podRequest: podRequests(&podSet.Template.Spec), request: podSet.TopologyRequest,
 			count: int64(podSet.Count), quotaUse: map[corev1.ResourceName]int64{},
 		}
 		if granted.Count != nil {
