@@ -352,6 +352,7 @@ func (w *world) submit(o op) {
 			GroupName: fmt.Sprintf("g%d", i+1), Replicas: ptr.To(count), Template: template(gpu, int64(g.gpus), true, !o.fixed),
 		})
 	}
+	w.constrain(job, w.jobs)
 	if err := w.api.Create(w.ctx, job); err != nil {
 		panic(err)
 	}

@@ -37,6 +37,8 @@ type setup struct {
 	slow       int  // per cent of the pods that terminate slowly
 	flaky      bool // snapshots may fail
 	hurried    bool // scheduling cycles rarely wait for the reconcilers
+	// constrained lets two in three jobs ask for a rack.
+	constrained bool
 }
 
 type nodeSetup struct {
