@@ -16,6 +16,7 @@ import (
 
 	"fleet.ai/kueue-fleet/pkg/config"
 	"fleet.ai/kueue-fleet/pkg/features"
+	"fleet.ai/kueue-fleet/pkg/readinessrecovery/kueueadapter"
 	"fleet.ai/kueue-fleet/pkg/version"
 )
 
@@ -30,7 +31,8 @@ func main() {
 // options is the whole wiring: what this manager has besides upstream's.
 func options() []app.Option {
 	var configFile string
-	return []app.Option{
+	readiness := kueueadapter.New()
+	return append([]app.Option{
 		app.WithFlags(func(fs *flag.FlagSet) {
 			fs.StringVar(&configFile, "fleet-config", "",
 				"The file that holds the FleetConfiguration (config.fleet.ai/v1alpha1). Omit this flag to use the defaults.")
@@ -39,8 +41,12 @@ func options() []app.Option {
 		app.WithInit(func(log logr.Logger) error {
 			v := version.Get()
 			log.Info("Starting kueue-fleet", "version", v.Version, "base", v.Base, "patchSeries", v.PatchSeries)
-			_, err := config.Load(configFile)
-			return err
+			cfg, err := config.Load(configFile)
+			if err != nil {
+				return err
+			}
+			readiness.Configure(cfg.ReadinessRecovery)
+			return nil
 		}),
-	}
+	}, readiness.Options()...)
 }

@@ -8,12 +8,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	configapi "fleet.ai/kueue-fleet/apis/config/v1alpha1"
 )
+
+// defaultMaxWindow is the cap that Kueue's KEP-4803 has.
+const defaultMaxWindow = 2 * time.Hour
 
 var errEmpty = errors.New("the file is empty")
 
@@ -38,6 +44,7 @@ func Load(path string) (*configapi.FleetConfiguration, error) {
 func newDefault() *configapi.FleetConfiguration {
 	cfg := &configapi.FleetConfiguration{}
 	cfg.SetGroupVersionKind(configapi.GroupVersion.WithKind(configapi.Kind))
+	setDefaults(cfg)
 	return cfg
 }
 
@@ -61,5 +68,27 @@ func decode(data []byte) (*configapi.FleetConfiguration, error) {
 	if !ok {
 		return nil, fmt.Errorf("the file holds a %T: want apiVersion %q, kind %q", obj, configapi.GroupVersion, configapi.Kind)
 	}
+	setDefaults(cfg)
+	if errs := validate(cfg); len(errs) > 0 {
+		return nil, errs.ToAggregate()
+	}
 	return cfg, nil
+}
+
+func setDefaults(cfg *configapi.FleetConfiguration) {
+	if cfg.ReadinessRecovery == nil {
+		cfg.ReadinessRecovery = &configapi.ReadinessRecovery{}
+	}
+	if cfg.ReadinessRecovery.MaxWindow == nil {
+		cfg.ReadinessRecovery.MaxWindow = &metav1.Duration{Duration: defaultMaxWindow}
+	}
+}
+
+func validate(cfg *configapi.FleetConfiguration) field.ErrorList {
+	var errs field.ErrorList
+	if window := cfg.ReadinessRecovery.MaxWindow.Duration; window <= 0 {
+		errs = append(errs, field.Invalid(field.NewPath("readinessRecovery", "maxWindow"), window.String(),
+			"must be longer than 0, for example 2h"))
+	}
+	return errs
 }

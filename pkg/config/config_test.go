@@ -4,10 +4,12 @@
 package config
 
 import (
+	orderedcmp "cmp"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -15,10 +17,30 @@ import (
 func TestLoad(t *testing.T) {
 	const header = "apiVersion: config.fleet.ai/v1alpha1\nkind: FleetConfiguration\n"
 	cases := map[string]struct {
-		file     *string
-		missing  bool
-		wantErrs []string
+		file          *string
+		missing       bool
+		wantMaxWindow time.Duration
+		wantErrs      []string
 	}{
+		"the longest window can be set": {
+			file:          new(header + "readinessRecovery:\n  maxWindow: 90m\n"),
+			wantMaxWindow: 90 * time.Minute,
+		},
+		"a section without settings gives the defaults": {
+			file: new(header + "readinessRecovery: {}\n"),
+		},
+		"a longest window of nothing is refused with its field": {
+			file:     new(header + "readinessRecovery:\n  maxWindow: 0s\n"),
+			wantErrs: []string{"fleet.yaml", "readinessRecovery.maxWindow", `"0s"`, "must be longer than 0"},
+		},
+		"a negative longest window is refused with its field": {
+			file:     new(header + "readinessRecovery:\n  maxWindow: -1h\n"),
+			wantErrs: []string{"fleet.yaml", "readinessRecovery.maxWindow", `"-1h0m0s"`, "must be longer than 0"},
+		},
+		"a longest window that is no duration is refused": {
+			file:     new(header + "readinessRecovery:\n  maxWindow: 2 hours\n"),
+			wantErrs: []string{"fleet.yaml", "2 hours"},
+		},
 		"no file gives the defaults": {},
 		"a file without settings gives the defaults": {
 			file: new(header),
@@ -80,7 +102,9 @@ func TestLoad(t *testing.T) {
 				if err != nil {
 					t.Fatalf("Load() error = %v", err)
 				}
-				if diff := cmp.Diff(newDefault(), got); diff != "" {
+				want := newDefault()
+				want.ReadinessRecovery.MaxWindow.Duration = orderedcmp.Or(tc.wantMaxWindow, 2*time.Hour)
+				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("Unexpected configuration (-want,+got):\n%s", diff)
 				}
 				return

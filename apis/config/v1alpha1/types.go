@@ -16,4 +16,17 @@ const Kind = "FleetConfiguration"
 // +kubebuilder:object:root=true
 type FleetConfiguration struct {
 	metav1.TypeMeta `json:",inline"`
+
+	// ReadinessRecovery configures the windows and the backoff that jobs ask for.
+	// It has no effect unless the gate FleetReadinessRecovery is on.
+	// +optional
+	ReadinessRecovery *ReadinessRecovery `json:"readinessRecovery,omitempty"`
+}
+
+// ReadinessRecovery configures the windows and the backoff that jobs ask for.
+type ReadinessRecovery struct {
+	// MaxWindow is the longest window or backoff that a job may ask for. A job that
+	// asks for more is rejected. It must be longer than 0; the default is 2h.
+	// +optional
+	MaxWindow *metav1.Duration `json:"maxWindow,omitempty"`
 }
