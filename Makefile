@@ -63,7 +63,7 @@ sandbox-deps: build controlplane
 
 .PHONY: test
 test: ## Run every test that a change must pass, and print what each phase took.
-	@MAKE='$(MAKE)' hack/phases.sh vendor build controlplane patches-lint test-unit test-model test-dropin test-sandbox test-upstream-core
+	@MAKE='$(MAKE)' hack/phases.sh vendor build controlplane patches-lint test-unit test-model test-integration test-dropin test-sandbox test-upstream-core
 
 .PHONY: test-unit
 test-unit: vendor ## Run the unit tests of our own packages.
@@ -80,6 +80,17 @@ test-model-long: vendor ## Run many more random sequences (long: it is not part 
 .PHONY: test-removal
 test-removal: vendor ## Undo each patch by itself, and write down which sequence and which tests miss it (long).
 	@go run ./test/model/removal -write docs/elastic-placement.md
+
+# Kueue's test framework looks for its CRDs and webhooks beside this file.
+INTEGRATION = KUBEBUILDER_ASSETS=$$(GOWORK=off go run ./hack/controlplane) PROJECT_DIR=$(CURDIR)/third_party/kueue/go.mod go test -count=1 -timeout 15m
+
+.PHONY: test-integration
+test-integration: vendor controlplane ## Run our features on a real API server, with Kueue's controllers and webhooks.
+	@$(INTEGRATION) ./test/integration/... --ginkgo.label-filter='!measure'
+
+.PHONY: measure-readiness
+measure-readiness: vendor controlplane ## Count what the readiness of 200 steady RayJobs of 20 pods costs (not part of make test).
+	@$(INTEGRATION) ./test/integration/readinessrecovery --ginkgo.label-filter=measure -v
 
 .PHONY: test-dropin
 test-dropin: build controlplane ## Compare the manager with upstream's, as programs.
