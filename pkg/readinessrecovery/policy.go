@@ -6,6 +6,7 @@ package readinessrecovery
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,6 +62,14 @@ func (p *Policy) Encode() (string, error) {
 		return "", fmt.Errorf("failed to encode the readiness policy: %w", err)
 	}
 	return string(data), nil
+}
+
+// SameSettings tells whether both say the same of windows and backoff.
+func (p *Policy) SameSettings(other *Policy) bool {
+	mine, others := *p, *other
+	mine.Ignored, others.Ignored = nil, nil
+	mine.Generated, others.Generated = nil, nil
+	return reflect.DeepEqual(mine, others)
 }
 
 // DecodePolicy reads the Policy of a Workload from its annotations. A Workload

@@ -149,6 +149,29 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+func TestSameSettings(t *testing.T) {
+	base := Policy{Recovery: newDuration(time.Second, Job), BackoffLimit: ptr.To[int32](1)}
+	cases := map[string]struct {
+		other Policy
+		want  bool
+	}{
+		"equal":                      {other: Policy{Recovery: newDuration(time.Second, Job), BackoffLimit: ptr.To[int32](1)}, want: true},
+		"another note":               {other: Policy{Recovery: newDuration(time.Second, Job), BackoffLimit: ptr.To[int32](1), Ignored: []Ignored{{Key: "k"}}}, want: true},
+		"another window":             {other: Policy{Recovery: newDuration(2*time.Second, Job), BackoffLimit: ptr.To[int32](1)}},
+		"another source":             {other: Policy{Recovery: newDuration(time.Second, PodTemplate), BackoffLimit: ptr.To[int32](1)}},
+		"another limit":              {other: Policy{Recovery: newDuration(time.Second, Job), BackoffLimit: ptr.To[int32](2)}},
+		"a window that is asked for": {other: Policy{Recovery: newDuration(time.Second, Job), Start: newDuration(0, Job), BackoffLimit: ptr.To[int32](1)}},
+		"nothing that is asked for":  {other: Policy{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, base.SameSettings(&tc.other)); diff != "" {
+				t.Errorf("SameSettings() (-want,+got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestDecodePolicyOfUnreadableAnnotation(t *testing.T) {
 	if _, err := DecodePolicy(map[string]string{PolicyAnnotation: "{"}); err == nil {
 		t.Error("DecodePolicy() accepts what isn't JSON")

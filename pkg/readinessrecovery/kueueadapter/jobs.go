@@ -108,10 +108,10 @@ func (p *jobPolicy) Reconcile(ctx context.Context, job jobframework.GenericJob, 
 		}
 	}
 	condition = p.conditionFor(wl, judged)
-	if judged.Since.Equal(p.now()) || workload.HasConditionWithTypeAndReason(wl, &condition) {
+	if judged.Status == metav1.ConditionTrue || judged.Since.Equal(p.now()) || workload.HasConditionWithTypeAndReason(wl, &condition) {
 		return condition, false, nil
 	}
-	// Kueue would take the present as the transition time.
+	// Kueue would take the present as the transition time of a clock that runs.
 	return condition, true, p.writeCondition(ctx, wl, condition)
 }
 
@@ -152,10 +152,10 @@ func (p *jobPolicy) keepUpToDate(ctx context.Context, job jobframework.GenericJo
 func (p *jobPolicy) keepPolicy(ctx context.Context, job jobframework.GenericJob, podSets []kueue.PodSet, wl *kueue.Workload) (bool, error) {
 	_, found := wl.Annotations[readinessrecovery.PolicyAnnotation]
 	known := policyOf(wl)
-	if found && clockRuns(wl) {
+	policy := p.resolve(job, podSets, known)
+	if found && clockRuns(wl) && !policy.SameSettings(known) {
 		return false, nil
 	}
-	policy := p.resolve(job, podSets, known)
 	written, err := p.patchAnnotation(ctx, wl, readinessrecovery.PolicyAnnotation, policy.Encode)
 	if !written || err != nil {
 		return written, err

@@ -41,23 +41,17 @@ var _ = ginkgo.Describe("Recovery of Ray jobs", ginkgo.Ordered, ginkgo.ContinueO
 		expectOnTime(lost, evicted, 2*time.Second)
 		gomega.Expect(evicted.Message).To(gomega.HaveSuffix("recovery window 2s from pod template annotation; cluster default 20s"))
 
+		state := ray.workload(gomega.Default).Status.RequeueState
+		gomega.Expect(state).ToNot(gomega.BeNil())
+		gomega.Expect(state.Count).To(gomega.HaveValue(gomega.BeEquivalentTo(1)))
+		requeueAt := state.RequeueAt.Time
+		gomega.Expect(requeueAt).To(gomega.BeTemporally(">=", evicted.LastTransitionTime.Add(3*time.Second)))
+
 		ray.awaitSuspended()
 		gomega.Consistently(func(g gomega.Gomega) {
 			g.Expect(ray.workload(g).Status.Admission).ToNot(gomega.BeNil(), "the quota is free while the pods run")
 		}, util.ShortTimeout, util.ShortInterval).Should(gomega.Succeed())
 		ray.stop()
-
-		var requeueAt time.Time
-		gomega.Eventually(func(g gomega.Gomega) {
-			wl := ray.workload(g)
-			g.Expect(wl.Status.Admission).To(gomega.BeNil())
-			g.Expect(wl.Status.RequeueState).ToNot(gomega.BeNil())
-			g.Expect(wl.Status.RequeueState.Count).To(gomega.HaveValue(gomega.BeEquivalentTo(1)))
-			g.Expect(wl.Status.RequeueState.RequeueAt).ToNot(gomega.BeNil())
-			requeueAt = wl.Status.RequeueState.RequeueAt.Time
-		}, util.Timeout, util.ShortInterval).Should(gomega.Succeed())
-		gomega.Expect(requeueAt).To(gomega.BeTemporally(">=", evicted.LastTransitionTime.Add(3*time.Second)))
-
 		ray.start()
 		ray.awaitReadiness(kueue.WorkloadStarted)
 		wl := ray.workload(gomega.Default)
