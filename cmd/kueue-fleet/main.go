@@ -18,6 +18,7 @@ import (
 	"fleet.ai/kueue-fleet/pkg/features"
 	"fleet.ai/kueue-fleet/pkg/readinessrecovery/kueueadapter"
 	"fleet.ai/kueue-fleet/pkg/version"
+	"fleet.ai/kueue-fleet/pkg/workgroup"
 )
 
 func main() {
@@ -32,6 +33,7 @@ func main() {
 func options() []app.Option {
 	var configFile string
 	readiness := kueueadapter.New()
+	groups := workgroup.NewClaimer()
 	return append([]app.Option{
 		app.WithFlags(func(fs *flag.FlagSet) {
 			fs.StringVar(&configFile, "fleet-config", "",
@@ -48,5 +50,7 @@ func options() []app.Option {
 			readiness.Configure(cfg.ReadinessRecovery)
 			return nil
 		}),
+		app.WithJobClaimerIf(workgroupEnabled, groups),
+		app.WithExtension(workgroupExtension{claimer: groups}),
 	}, readiness.Options()...)
 }
