@@ -149,11 +149,11 @@ func TestDecide(t *testing.T) {
 		},
 		"a waiting growth follows the size": {
 			group: elastic(5), phase: JobActive, workloads: list{slice(1, 2, admitted), slice(2, 4, replacing(1))}, pods: podList{pod("a", ready), pod("b", ready)},
-			want: []string{"resize $base-2 to 5"}, wantState: "Growing 2/5, 2 granted:",
+			want: []string{"resize $base-2 to 5"}, wantState: "Growing 2/5, 2 granted",
 		},
 		"a growth that nobody wants any more is dropped": {
 			group: elastic(2), phase: JobActive, workloads: list{slice(1, 2, admitted), slice(2, 4, replacing(1))}, pods: podList{pod("a", ready), pod("b", ready)},
-			want: []string{"finish $base-2: OutOfSync"}, wantState: "Growing 2/2, 2 granted:",
+			want: []string{"finish $base-2: OutOfSync"}, wantState: "Growing 2/2, 2 granted",
 		},
 		"the admitted growth takes over": {
 			group: elastic(4), phase: JobActive, workloads: list{slice(1, 2, admitted), slice(2, 4, replacing(1), admitted)},
@@ -167,7 +167,7 @@ func TestDecide(t *testing.T) {
 		},
 		"a second growth is dropped": {
 			group: elastic(4), phase: JobActive, workloads: list{slice(1, 2, admitted), slice(2, 3, replacing(1)), slice(3, 4, replacing(1))}, pods: podList{pod("a", ready), pod("b", ready)},
-			want: []string{"finish $base-2: OutOfSync"}, wantState: "Growing 2/4, 2 granted:",
+			want: []string{"finish $base-2: OutOfSync"}, wantState: "Growing 2/4, 2 granted",
 		},
 		"nothing shrinks before the pods are gone": {
 			group: elastic(1), phase: JobActive, workloads: list{slice(1, 3, admitted)},
@@ -185,7 +185,7 @@ func TestDecide(t *testing.T) {
 		},
 		"a shrink while a growth waits": {
 			group: elastic(1), phase: JobActive, workloads: list{slice(1, 2, admitted), slice(2, 4, replacing(1))}, pods: podList{pod("a", ready)},
-			want: []string{"finish $base-2: OutOfSync", "shrink $base to 1"}, wantState: "Growing 1/1, 2 granted:",
+			want: []string{"finish $base-2: OutOfSync", "shrink $base to 1"}, wantState: "Growing 1/1, 2 granted",
 		},
 		"no pod is released that has to go again": {
 			group: elastic(1), phase: JobActive, workloads: list{slice(1, 2, admitted)}, pods: podList{pod("a", ready), pod("b", gated)},

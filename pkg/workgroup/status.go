@@ -94,7 +94,7 @@ func stateOf(o Observed, c chain) (State, string) {
 	case !workload.IsAdmitted(c.holder):
 		return StateWaiting, "quota is reserved, admission checks are pending"
 	case c.pending != nil:
-		return StateGrowing, fmt.Sprintf("%d granted: %s", count(c.holder), messageOf(c.pending, kueue.WorkloadQuotaReserved))
+		return StateGrowing, strings.TrimSuffix(fmt.Sprintf("%d granted: %s", count(c.holder), messageOf(c.pending, kueue.WorkloadQuotaReserved)), ": ")
 	case o.Group.Desired() < count(c.holder):
 		return StateShrinking, fmt.Sprintf("%d pods are left", held)
 	case o.Pods.ready() < o.Group.Desired():
