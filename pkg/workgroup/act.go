@@ -6,6 +6,7 @@ package workgroup
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -112,6 +113,13 @@ func (r *Reconciler) create(ctx context.Context, snap *snapshot, group Group, n 
 		}
 		metav1.SetMetaDataAnnotation(&wl.ObjectMeta, kueue.WorkloadSliceNameAnnotation, chain)
 	}
+	annotations, err := r.annotate(wl.Spec.PodSets, n.Replaces)
+	if err != nil {
+		return fmt.Errorf("failed to annotate Workload %q: %w", n.Name, err)
+	}
+	for key, value := range annotations {
+		metav1.SetMetaDataAnnotation(&wl.ObjectMeta, key, value)
+	}
 	ref, priority, err := utilpriority.GetPriorityFromWorkloadPriorityClass(ctx, r.client, group.PriorityClass)
 	if err != nil {
 		r.recorder.Eventf(snap.job, nil, corev1.EventTypeWarning, "PriorityClassMissing", "AdmitGroup",
@@ -129,7 +137,8 @@ func (r *Reconciler) create(ctx context.Context, snap *snapshot, group Group, n 
 	return nil
 }
 
-// follow keeps what changes without a change of size: priority and readiness.
+// follow keeps what changes without a change of size: priority, annotations and
+// readiness.
 func (r *Reconciler) follow(ctx context.Context, o Observed) error {
 	if o.Phase == JobEnding {
 		return nil
@@ -140,6 +149,9 @@ func (r *Reconciler) follow(ctx context.Context, o Observed) error {
 			continue
 		}
 		if err := r.updatePriority(ctx, wl, o.Group.PriorityClass); err != nil {
+			return err
+		}
+		if err := r.updateAnnotations(ctx, wl, o.Group.PodSet); err != nil {
 			return err
 		}
 		// What is being drained has been given up already.
@@ -172,6 +184,25 @@ func (r *Reconciler) updatePriority(ctx context.Context, wl *kueue.Workload, cla
 	wl.Spec.PriorityClassRef, wl.Spec.Priority = ref, &priority
 	if err := r.client.Patch(ctx, wl, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("failed to change the priority of Workload %q: %w", wl.Name, err)
+	}
+	return nil
+}
+
+// updateAnnotations follows changes of the annotations of the group's template.
+func (r *Reconciler) updateAnnotations(ctx context.Context, wl *kueue.Workload, podSet kueue.PodSet) error {
+	annotations, err := r.annotate([]kueue.PodSet{podSet}, nil)
+	if err != nil {
+		return fmt.Errorf("failed to annotate Workload %q: %w", wl.Name, err)
+	}
+	before := wl.DeepCopy()
+	for key, value := range annotations {
+		metav1.SetMetaDataAnnotation(&wl.ObjectMeta, key, value)
+	}
+	if maps.Equal(before.Annotations, wl.Annotations) {
+		return nil
+	}
+	if err := r.client.Patch(ctx, wl, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("failed to update the annotations of Workload %q: %w", wl.Name, err)
 	}
 	return nil
 }

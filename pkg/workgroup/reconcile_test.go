@@ -68,8 +68,20 @@ func newScene(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) *
 		WithIndex(&corev1.Pod{}, indexer.WorkloadSliceNameKey, indexer.IndexPodWorkloadSliceName).
 		Build()
 	s := &scene{t: t, client: c, events: &utiltesting.EventRecorder{}}
-	s.r = &Reconciler{client: c, live: c, clock: testingclock.NewFakeClock(time.Unix(100, 0)), recorder: s.events, waitForPodsReady: true}
+	s.r = &Reconciler{client: c, live: c, clock: testingclock.NewFakeClock(time.Unix(100, 0)), recorder: s.events, waitForPodsReady: true, annotate: annotateForTest}
 	return s
+}
+
+// annotateForTest copies a window of the template, and names the replaced slice.
+func annotateForTest(podSets []kueue.PodSet, replaced *kueue.Workload) (map[string]string, error) {
+	out := map[string]string{}
+	if window, found := podSets[0].Template.Annotations["fleet.ai/window"]; found {
+		out["window"] = window
+	}
+	if replaced != nil {
+		out["replaced"] = replaced.Name
+	}
+	return out, nil
 }
 
 // reconcile runs until nothing changes any more.
@@ -356,4 +368,39 @@ func TestReconcileOnOldCopies(t *testing.T) {
 	})
 	s.reconcile()
 	s.wantPods("r1")
+}
+
+// What the template says of readiness reaches each slice, and follows changes.
+func TestReconcileAnnotates(t *testing.T) {
+	job := managedJob()
+	job.Spec.RayClusterSpec.WorkerGroupSpecs[1].Template.Annotations["fleet.ai/window"] = "5m"
+	s := newScene(t, interceptor.Funcs{}, job)
+	s.reconcile()
+	s.admit("head")
+	s.reconcile()
+	s.makeCluster()
+	s.admit("rollout")
+	s.resize(1)
+	s.reconcile()
+	want := func(window string) {
+		t.Helper()
+		slices := s.workloads("rollout")
+		if len(slices) != 2 {
+			t.Fatalf("group rollout has %d Workloads, want 2", len(slices))
+		}
+		for _, wl := range slices {
+			if got := wl.Annotations["window"]; got != window {
+				t.Errorf("Workload %s has the window %q, want %q", wl.Name, got, window)
+			}
+		}
+		if got := slices[1].Annotations["replaced"]; got != slices[0].Name {
+			t.Errorf("Workload %s inherits from %q, want %q", slices[1].Name, got, slices[0].Name)
+		}
+	}
+	want("5m")
+	job = s.job()
+	job.Spec.RayClusterSpec.WorkerGroupSpecs[1].Template.Annotations["fleet.ai/window"] = "10m"
+	s.must(s.client.Update(t.Context(), job))
+	s.reconcile()
+	want("10m")
 }

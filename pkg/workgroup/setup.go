@@ -35,12 +35,20 @@ var (
 	errMissingGate      = errors.New("admission by group needs a feature gate that is off")
 )
 
+// Annotate returns annotations for the Workload of a group, such as the readiness
+// policy that the group's template asks for. replaced is the slice that a new
+// Workload takes over from; it is nil for a start, and when an existing Workload is
+// brought up to date.
+type Annotate func(podSets []kueue.PodSet, replaced *kueue.Workload) (map[string]string, error)
+
 // Options are the parts of the manager that are used.
 type Options struct {
 	Manager ctrl.Manager
 	Config  *configapi.Configuration
 	Clock   clock.Clock
 	Claimer *Claimer
+	// Annotate may be nil.
+	Annotate Annotate
 }
 
 // Setup adds the controller to the manager and lets the claimer answer. It must be
@@ -75,6 +83,10 @@ func Setup(ctx context.Context, o Options) error {
 		clock:            o.Clock,
 		recorder:         mgr.GetEventRecorder(Name),
 		waitForPodsReady: o.Config.WaitForPodsReady != nil,
+		annotate:         o.Annotate,
+	}
+	if r.annotate == nil {
+		r.annotate = func([]kueue.PodSet, *kueue.Workload) (map[string]string, error) { return nil, nil }
 	}
 	if o.Config.Integrations != nil {
 		r.labelsToCopy = sets.New(o.Config.Integrations.LabelKeysToCopy...)
@@ -102,7 +114,7 @@ func checkConfig(cfg *configapi.Configuration) error {
 
 var _ reconcile.Reconciler = (*Reconciler)(nil)
 
-// owner is what garbage collection and Kueue know the job by.
+// ownedBy returns whether the object is controlled by the one of that UID.
 func ownedBy(obj client.Object, uid string) bool {
 	owner := metav1.GetControllerOf(obj)
 	return owner != nil && string(owner.UID) == uid
