@@ -25,7 +25,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
-	"sigs.k8s.io/kueue/pkg/workload"
 )
 
 // lostPodCheck is how often terminating pods are looked at again: whether their node
@@ -34,6 +33,7 @@ const lostPodCheck = 10 * time.Second
 
 // +kubebuilder:rbac:groups=ray.io,resources=rayjobs,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=ray.io,resources=rayclusters,verbs=get;list;watch
+// +kubebuilder:rbac:groups=ray.io,resources=rayclusters/status,verbs=get;patch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;patch;delete
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 // +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=workloads,verbs=get;list;watch;create;update;patch
@@ -121,7 +121,7 @@ func (r *Reconciler) act(ctx context.Context, snap *snapshot, plans []Plan) erro
 		statuses = append(statuses, plans[i].Status)
 	}
 	if snap.job != nil {
-		errs = append(errs, r.start(ctx, snap, plans), r.tell(ctx, snap.job, statuses))
+		errs = append(errs, r.start(ctx, snap, plans), r.submit(ctx, snap, statuses), r.tell(ctx, snap.job, statuses))
 	}
 	return joinKeepingKind(errs)
 }
@@ -144,25 +144,6 @@ func joinKeepingKind(errs []error) error {
 	}
 	if len(stale) > 0 {
 		return stale[0]
-	}
-	return nil
-}
-
-// start lets KubeRay begin once the head has been admitted.
-func (r *Reconciler) start(ctx context.Context, snap *snapshot, plans []Plan) error {
-	if snap.phase != JobHeld {
-		return nil
-	}
-	for i := range plans {
-		if snap.groups[i].Group.IsHead() && plans[i].Holder != nil && workload.IsAdmitted(plans[i].Holder) {
-			before := snap.job.DeepCopy()
-			snap.job.Spec.Suspend = false
-			if err := r.client.Patch(ctx, snap.job, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-				return fmt.Errorf("failed to start RayJob %q: %w", snap.job.Name, err)
-			}
-			r.recorder.Eventf(snap.job, nil, corev1.EventTypeNormal, "Started", "Start", "The head is admitted, the job starts")
-			return nil
-		}
 	}
 	return nil
 }

@@ -24,9 +24,11 @@ import (
 // snapshot is a RayJob with all that belongs to it.
 type snapshot struct {
 	// job is nil when it is gone, or not managed here.
-	job    *rayv1.RayJob
-	phase  JobPhase
-	groups []Observed
+	job   *rayv1.RayJob
+	phase JobPhase
+	// cluster is nil when the job has none that will stay.
+	cluster *rayv1.RayCluster
+	groups  []Observed
 }
 
 func (s *snapshot) decide() []Plan {
@@ -77,6 +79,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, read
 		if err != nil {
 			return nil, err
 		}
+		s.cluster = cluster
 		groups, err := GroupsOf(s.job, cluster)
 		if err != nil {
 			return nil, err

@@ -61,7 +61,7 @@ func newScene(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) *
 	})
 	c := utiltesting.NewClientBuilder(rayv1.AddToScheme).
 		WithObjects(objects...).
-		WithStatusSubresource(&kueue.Workload{}, &rayv1.RayJob{}).
+		WithStatusSubresource(&kueue.Workload{}, &rayv1.RayJob{}, &rayv1.RayCluster{}).
 		WithInterceptorFuncs(funcs).
 		WithIndex(&corev1.Pod{}, jobIndex, byJob).
 		WithIndex(&kueue.Workload{}, jobIndex, byJob).
@@ -403,4 +403,64 @@ func TestReconcileAnnotates(t *testing.T) {
 	s.must(s.client.Update(t.Context(), job))
 	s.reconcile()
 	want("10m")
+}
+
+// The program starts when everybody who was admitted runs.
+func TestRunsWithoutWaiting(t *testing.T) {
+	groups := func(states ...State) []Status {
+		var out []Status
+		for i, state := range states {
+			out = append(out, Status{Group: []string{HeadGroup, "a", "b"}[i], State: state})
+		}
+		return out
+	}
+	cases := map[string]struct {
+		states []State
+		want   bool
+	}{
+		"one waits and the others run":        {states: []State{StateRunning, StateWaiting, StateRunning}, want: true},
+		"one was switched off":                {states: []State{StateRunning, StateDeactivated}, want: true},
+		"only the head runs":                  {states: []State{StateRunning, StateWaiting, StateWaiting}, want: true},
+		"nobody waits: KubeRay will see that": {states: []State{StateRunning, StateRunning}},
+		"one is about to run":                 {states: []State{StateRunning, StateWaiting, StateStarting}},
+		"one is being drained":                {states: []State{StateRunning, StateDraining}},
+		"the head waits":                      {states: []State{StateWaiting, StateRunning}},
+		"the head starts":                     {states: []State{StateStarting, StateWaiting}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := runsWithoutWaiting(groups(tc.states...)); got != tc.want {
+				t.Errorf("runsWithoutWaiting() = %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestReconcileLetsTheProgramStart(t *testing.T) {
+	s := newScene(t, interceptor.Funcs{}, managedJob())
+	s.reconcile()
+	s.admit("head")
+	s.reconcile()
+	s.makeCluster()
+	job := s.job()
+	job.Status.JobDeploymentStatus = rayv1.JobDeploymentStatusInitializing
+	s.must(s.client.Status().Update(t.Context(), job))
+	s.makePods(HeadGroup, "h")
+	s.reconcile()
+	s.admit("rollout")
+	state := func() rayv1.ClusterState {
+		cluster := &rayv1.RayCluster{}
+		s.must(s.client.Get(t.Context(), types.NamespacedName{Namespace: "team", Name: "rl-c"}, cluster))
+		return cluster.Status.State //nolint:staticcheck // It is what KubeRay's RayJob reconciler goes by.
+	}
+	s.reconcile()
+	if got := state(); got != "" {
+		t.Fatalf("the cluster is %q before its head runs", got)
+	}
+	s.runPods()
+	s.reconcile()
+	s.want("head: Running 1/1", "trainer: Waiting 0/1", "rollout: Running 0/0")
+	if got := state(); got != rayv1.Ready {
+		t.Errorf("the cluster is %q, want ready while the trainer waits", got)
+	}
 }
