@@ -113,12 +113,14 @@ func critical(plans []Plan) bool {
 // act does what the plans say. A group that fails doesn't keep the others waiting.
 func (r *Reconciler) act(ctx context.Context, snap *snapshot, plans []Plan) error {
 	var errs []error
-	statuses := make([]Status, 0, len(plans))
+	statuses := make([]Status, 0, snap.own)
 	for i := range plans {
 		if err := r.actOnGroup(ctx, snap, snap.groups[i], plans[i]); err != nil {
 			errs = append(errs, fmt.Errorf("group %q: %w", snap.groups[i].Group.Name, err))
 		}
-		statuses = append(statuses, plans[i].Status)
+		if i < snap.own {
+			statuses = append(statuses, plans[i].Status)
+		}
 	}
 	if snap.job != nil {
 		errs = append(errs, r.start(ctx, snap, plans), r.submit(ctx, snap, statuses), r.tell(ctx, snap.job, statuses))

@@ -28,7 +28,10 @@ type snapshot struct {
 	phase JobPhase
 	// cluster is nil when the job has none that will stay.
 	cluster *rayv1.RayCluster
-	groups  []Observed
+	// groups are those of the job, and behind them what is left of former jobs.
+	groups []Observed
+	// own is how many groups the job has.
+	own int
 }
 
 func (s *snapshot) decide() []Plan {
@@ -94,6 +97,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, read
 			s.groups = append(s.groups, o)
 		}
 	}
+	s.own = len(s.groups)
 	s.groups = append(s.groups, orphans(&workloads, &pods, uid, lost)...)
 	return s, nil
 }

@@ -19,7 +19,7 @@ func (r *Reconciler) start(ctx context.Context, snap *snapshot, plans []Plan) er
 	if snap.phase != JobHeld {
 		return nil
 	}
-	for i := range plans {
+	for i := range snap.own {
 		if snap.groups[i].Group.IsHead() && plans[i].Holder != nil && workload.IsAdmitted(plans[i].Holder) {
 			before := snap.job.DeepCopy()
 			snap.job.Spec.Suspend = false
