@@ -15,6 +15,7 @@ import (
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	"github.com/ray-project/kuberay/ray-operator/controllers/ray/utils"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -462,5 +463,33 @@ func TestReconcileLetsTheProgramStart(t *testing.T) {
 	s.want("head: Running 1/1", "trainer: Waiting 0/1", "rollout: Running 0/0")
 	if got := state(); got != rayv1.Ready {
 		t.Errorf("the cluster is %q, want ready while the trainer waits", got)
+	}
+}
+
+// What is left of a former job of the same name holds its quota until its pods are
+// gone, and is not the new job's business.
+func TestReconcileFormerJob(t *testing.T) {
+	old := slice(1, 1, admitted)
+	old.Name = baseName("rl", "former-uid", "rollout")
+	old.Annotations[kueue.WorkloadSliceNameAnnotation] = old.Name
+	old.Labels = map[string]string{JobLabel: "rl", GroupLabel: "rollout"}
+	old.OwnerReferences = []metav1.OwnerReference{{APIVersion: "ray.io/v1", Kind: "RayJob", Name: "rl", UID: "former-uid", Controller: ptr.To(true)}}
+	left := pod("old", ready)
+	left.Labels = map[string]string{JobLabel: "rl"}
+	left.Annotations = map[string]string{kueue.WorkloadAnnotation: old.Name, kueue.WorkloadSliceNameAnnotation: old.Name}
+	s := newScene(t, interceptor.Funcs{}, managedJob(), old, left)
+	s.must(s.client.Delete(t.Context(), old.DeepCopy()))
+
+	s.reconcile()
+	s.want("head: Waiting 0/1", "trainer: Held 0/1, waiting for the admission of the head", "rollout: Held 0/0, waiting for the admission of the head")
+	kept := &kueue.Workload{}
+	s.must(s.client.Get(t.Context(), client.ObjectKeyFromObject(old), kept))
+	if kept.Status.Admission == nil {
+		t.Error("the former job gave up the quota that its pod uses")
+	}
+	s.removePods("old")
+	s.reconcile()
+	if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(old), kept); !apierrors.IsNotFound(err) {
+		t.Errorf("getting the former job's Workload: error %v, want not found", err)
 	}
 }
