@@ -22,6 +22,8 @@ LDFLAGS = -s -w \
 BIN := $(CURDIR)/bin
 # Before third_party/kueue exists, the workspace can't be loaded.
 FLEET_PATCH = GOWORK=off go run ./cmd/fleet-patch
+FLEET_IMAGE = go run ./cmd/fleet-image
+IMAGE_DIR := $(CURDIR)/artifacts/image
 TOOL_MODULE = GOWORK=off go build -modfile=hack/tools/go.mod
 MODEL_SEQUENCES := 3000
 MODEL_SEQUENCES_LONG := 100000
@@ -58,6 +60,18 @@ $(BIN)/fleet-sandbox: vendor FORCE
 
 .PHONY: sandbox-deps
 sandbox-deps: build controlplane
+
+.PHONY: image
+image: vendor ## Build the container images into artifacts/image, without a container engine.
+	@$(FLEET_IMAGE) build --out $(IMAGE_DIR) --version '$(VERSION)' --revision '$(COMMIT)' --date '$(DATE)' --series '$(SERIES)' --ldflags '$(LDFLAGS)'
+
+.PHONY: image-push
+image-push: image ## Push the images: make image-push REF=REGISTRY/REPOSITORY:TAG.
+	@$(FLEET_IMAGE) push --layout $(IMAGE_DIR)/oci '$(REF)'
+
+.PHONY: image-rootfs
+image-rootfs: vendor # What the Dockerfile calls: the image's content for linux/$(ARCH) into OUT.
+	@$(FLEET_IMAGE) rootfs --platform 'linux/$(ARCH)' --out '$(OUT)' --ldflags '$(LDFLAGS)'
 
 ##@ Test
 

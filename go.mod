@@ -5,10 +5,12 @@ go 1.26.0
 require (
 	github.com/bluekeyes/go-gitdiff v0.9.0
 	github.com/google/go-cmp v0.7.0
+	github.com/google/go-containerregistry v0.21.6
 	github.com/onsi/ginkgo/v2 v2.32.0
 	github.com/openshift/api v0.0.0-20251214014457-bfa868a22401
 	github.com/ray-project/kuberay/ray-operator v1.6.2
 	github.com/spf13/cobra v1.10.2
+	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
 	golang.org/x/mod v0.37.0
 	golang.org/x/sync v0.22.0
 	golang.org/x/sys v0.46.0
@@ -20,7 +22,12 @@ require (
 )
 
 require (
+	github.com/docker/cli v29.4.3+incompatible // indirect
+	github.com/docker/docker-credential-helpers v0.9.3 // indirect
 	github.com/go-logr/zapr v1.3.0 // indirect
+	github.com/klauspost/compress v1.18.6 // indirect
+	github.com/opencontainers/image-spec v1.1.1 // indirect
+	gotest.tools/v3 v3.5.2 // indirect
 	sigs.k8s.io/cluster-inventory-api v0.1.3 // indirect
 )
 
