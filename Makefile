@@ -58,6 +58,10 @@ $(BIN)/kueue-fleet: vendor FORCE
 $(BIN)/fleet-sandbox: vendor FORCE
 	@go build -o $@ ./cmd/fleet-sandbox
 
+$(BIN)/helm: hack/helm/go.mod
+	@GOWORK=off go build -trimpath -modfile=hack/helm/go.mod -o $@ helm.sh/helm/v4/cmd/helm
+	@touch $@
+
 .PHONY: sandbox-deps
 sandbox-deps: build controlplane
 
@@ -69,6 +73,10 @@ image: vendor ## Build the container images into artifacts/image, without a cont
 image-push: image ## Push the images: make image-push REF=REGISTRY/REPOSITORY:TAG.
 	@$(FLEET_IMAGE) push --layout $(IMAGE_DIR)/oci '$(REF)'
 
+.PHONY: chart
+chart: vendor ## Merge Kueue's chart with ours into a package in artifacts/chart.
+	@go run ./cmd/fleet-chart --out $(CURDIR)/artifacts/chart --version '$(VERSION)' --revision '$(COMMIT)' --date '$(DATE)' --series '$(SERIES)'
+
 .PHONY: image-rootfs
 image-rootfs: vendor # What the Dockerfile calls: the image's content for linux/$(ARCH) into OUT.
 	@$(FLEET_IMAGE) rootfs --platform 'linux/$(ARCH)' --out '$(OUT)' --ldflags '$(LDFLAGS)'
@@ -77,7 +85,7 @@ image-rootfs: vendor # What the Dockerfile calls: the image's content for linux/
 
 .PHONY: test
 test: ## Run every test that a change must pass, and print what each phase took.
-	@MAKE='$(MAKE)' hack/phases.sh vendor build controlplane patches-lint test-unit test-model test-integration test-dropin test-sandbox test-upstream-core
+	@MAKE='$(MAKE)' hack/phases.sh vendor build controlplane patches-lint test-unit test-model test-integration test-dropin test-chart test-sandbox test-upstream-core
 
 .PHONY: test-unit
 test-unit: vendor ## Run the unit tests of our own packages.
@@ -114,6 +122,15 @@ test-dropin: build controlplane ## Compare the manager with upstream's, as progr
 test-sandbox: sandbox-deps ## Run the local fleet as a user does, and kill it in the middle.
 	@KUEUE_FLEET_BIN=$(BIN)/kueue-fleet FLEET_SANDBOX_BIN=$(BIN)/fleet-sandbox go test -count=1 -timeout 15m ./test/sandbox/...
 
+.PHONY: test-chart
+test-chart: build controlplane $(BIN)/helm ## Compare the chart with upstream's, and install, swap and roll back on a real API server.
+	@KUEUE_FLEET_BIN=$(BIN)/kueue-fleet HELM_BIN=$(BIN)/helm go test -count=1 -timeout 15m ./test/chart
+
+.PHONY: test-image
+test-image: image controlplane ## Build the images twice, compare them, and run the manager out of one (long: it is not part of make test).
+	@$(MAKE) --no-print-directory image IMAGE_DIR=$(CURDIR)/artifacts/image-again
+	@go test -count=1 -timeout 15m ./test/image
+
 .PHONY: test-upstream-core
 test-upstream-core: vendor controlplane ## Run Kueue's own suites that our patches could break.
 	@go run ./test/upstream --set core
@@ -142,6 +159,7 @@ patches-refresh: ## Export the commits of third_party/kueue to patches/.
 generate: ## Generate code and documents.
 	@$(TOOL_MODULE) -o $(BIN)/controller-gen sigs.k8s.io/controller-tools/cmd/controller-gen
 	@$(BIN)/controller-gen object:headerFile=hack/boilerplate.go.txt paths=./apis/...
+	@$(BIN)/controller-gen rbac:roleName=fleet-manager-role output:rbac:dir=charts/kueue-fleet/rbac paths=./pkg/...
 
 .PHONY: lint
 lint: vendor ## Run the linters.

@@ -4,6 +4,7 @@
 package managertest
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"os"
@@ -56,6 +57,29 @@ func ReadObjects(paths ...string) ([]*unstructured.Unstructured, error) {
 		objects = append(objects, object)
 	}
 	return objects, nil
+}
+
+// ReadFolder is ReadObjects of a folder's YAML files, by name.
+func ReadFolder(dir string) ([]*unstructured.Unstructured, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("failed to list the objects in %s: %w", dir, err)
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("failed to read the objects in %s: it has no YAML file", dir)
+	}
+	return ReadObjects(files...)
+}
+
+// RayDefinitions are the CustomResourceDefinitions of RayClusters and RayJobs, from
+// KubeRay's module.
+func RayDefinitions(ctx context.Context, repoRoot string) ([]*unstructured.Unstructured, error) {
+	ray, err := FindModule(ctx, repoRoot, "github.com/ray-project/kuberay/ray-operator")
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(ray.Dir, "config", "crd", "bases")
+	return ReadObjects(filepath.Join(dir, "ray.io_rayclusters.yaml"), filepath.Join(dir, "ray.io_rayjobs.yaml"))
 }
 
 // webhookTarget is where an API server reaches the webhook server of a manager

@@ -107,12 +107,7 @@ func (s *session) collect(t *testing.T) [2]map[string]Facts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ray, err := managertest.FindModule(ctx, s.repoRoot, "github.com/ray-project/kuberay/ray-operator")
-	if err != nil {
-		t.Fatal(err)
-	}
-	crds := filepath.Join(ray.Dir, "config", "crd", "bases")
-	definitions, err := managertest.ReadObjects(filepath.Join(crds, "ray.io_rayclusters.yaml"), filepath.Join(crds, "ray.io_rayjobs.yaml"))
+	definitions, err := managertest.RayDefinitions(ctx, s.repoRoot)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,11 +24,7 @@ var workloads = schema.GroupVersionKind{Group: "kueue.x-k8s.io", Version: "v1bet
 // are suspended, admitted and started, then evicted and suspended again.
 func (l *live) scenario(ctx context.Context, t *testing.T) Facts {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("testdata", "scenario", "*.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	objects, err := managertest.ReadObjects(files...)
+	objects, err := managertest.ReadFolder(filepath.Join("testdata", "scenario"))
 	if err != nil {
 		t.Fatal(err)
 	}
