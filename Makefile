@@ -44,6 +44,9 @@ down: $(BIN)/fleet-sandbox ## Stop a local fleet that was kept up, or that crash
 .PHONY: build
 build: $(BIN)/kueue-fleet $(BIN)/fleet-sandbox ## Build the manager and the local fleet into bin/.
 
+.PHONY: kubectl-fleet
+kubectl-fleet: $(BIN)/kubectl-fleet ## Build the kubectl plugin into bin/.
+
 .PHONY: vendor
 vendor: ## Fetch and verify Kueue, apply the patches (third_party/kueue).
 	@$(FLEET_PATCH) vendor
@@ -54,6 +57,9 @@ controlplane: ## Build etcd, the Kubernetes control plane and kwok from source, 
 
 $(BIN)/kueue-fleet: vendor FORCE
 	@go build -ldflags '$(LDFLAGS)' -o $@ ./cmd/kueue-fleet
+
+$(BIN)/kubectl-fleet: vendor FORCE
+	@go build -ldflags '$(LDFLAGS)' -o $@ ./cmd/kubectl-fleet
 
 $(BIN)/fleet-sandbox: vendor FORCE
 	@go build -o $@ ./cmd/fleet-sandbox
@@ -85,7 +91,7 @@ image-rootfs: vendor # What the Dockerfile calls: the image's content for linux/
 
 .PHONY: test
 test: ## Run every test that a change must pass, and print what each phase took.
-	@MAKE='$(MAKE)' hack/phases.sh vendor build controlplane patches-lint test-unit test-model test-integration test-dropin test-chart test-sandbox test-upstream-core
+	@MAKE='$(MAKE)' hack/phases.sh vendor build controlplane patches-lint test-unit test-model test-integration test-dropin test-chart test-kubectl test-sandbox test-upstream-core
 
 .PHONY: test-unit
 test-unit: vendor ## Run the unit tests of our own packages.
@@ -125,6 +131,10 @@ test-sandbox: sandbox-deps ## Run the local fleet as a user does, and kill it in
 .PHONY: test-chart
 test-chart: build controlplane $(BIN)/helm ## Compare the chart with upstream's, and install, swap and roll back on a real API server.
 	@KUEUE_FLEET_BIN=$(BIN)/kueue-fleet HELM_BIN=$(BIN)/helm go test -count=1 -timeout 15m ./test/chart
+
+.PHONY: test-kubectl
+test-kubectl: vendor controlplane ## Run the kubectl plugin against a real API server, as a user who may only read.
+	@go test -count=1 -timeout 10m ./test/kubectl
 
 .PHONY: test-image
 test-image: image controlplane ## Build the images twice, compare them, and run the manager out of one (long: it is not part of make test).
