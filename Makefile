@@ -24,6 +24,7 @@ BIN := $(CURDIR)/bin
 FLEET_PATCH = GOWORK=off go run ./cmd/fleet-patch
 FLEET_IMAGE = go run ./cmd/fleet-image
 IMAGE_DIR := $(CURDIR)/artifacts/image
+PLATFORMS := linux/amd64,linux/arm64
 TOOL_MODULE = GOWORK=off go build -modfile=hack/tools/go.mod
 MODEL_SEQUENCES := 3000
 MODEL_SEQUENCES_LONG := 100000
@@ -72,8 +73,8 @@ $(BIN)/helm: hack/helm/go.mod
 sandbox-deps: build controlplane
 
 .PHONY: image
-image: vendor ## Build the container images into artifacts/image, without a container engine.
-	@$(FLEET_IMAGE) build --out $(IMAGE_DIR) --version '$(VERSION)' --revision '$(COMMIT)' --date '$(DATE)' --series '$(SERIES)' --ldflags '$(LDFLAGS)'
+image: vendor ## Build the container images into artifacts/image, without a container engine (PLATFORMS=linux/amd64 for one).
+	@$(FLEET_IMAGE) build --out $(IMAGE_DIR) --platform '$(PLATFORMS)' --version '$(VERSION)' --revision '$(COMMIT)' --date '$(DATE)' --series '$(SERIES)' --ldflags '$(LDFLAGS)'
 
 .PHONY: image-push
 image-push: image ## Push the images: make image-push REF=REGISTRY/REPOSITORY:TAG.

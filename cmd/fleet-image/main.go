@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -51,6 +52,10 @@ needs to know of the commit.`,
 
 func buildCommand() *cobra.Command {
 	var version, revision, date, series, flags, out string
+	var names []string
+	for _, p := range image.Platforms() {
+		names = append(names, p.String())
+	}
 	cmd := &cobra.Command{
 		Use:   "build",
 		Short: "Write an OCI layout, archives for docker load, and SPDX documents",
@@ -64,12 +69,16 @@ func buildCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			program := image.Program{Dir: root, Package: managerPackage, LinkerFlags: flags}
-			digest, err := image.Build(cmd.Context(), r, program, image.Platforms(), out)
+			platforms, err := parse(names)
 			if err != nil {
 				return err
 			}
-			for _, p := range image.Platforms() {
+			program := image.Program{Dir: root, Package: managerPackage, LinkerFlags: flags}
+			digest, err := image.Build(cmd.Context(), r, program, platforms, out)
+			if err != nil {
+				return err
+			}
+			for _, p := range platforms {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, %s\n", p, filepath.Join(out, image.ArchiveName(p)), filepath.Join(out, image.SBOMName(p)))
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "index %s in the OCI layout %s\n", digest, filepath.Join(out, image.LayoutName))
@@ -82,10 +91,26 @@ func buildCommand() *cobra.Command {
 	cmd.Flags().StringVar(&series, "series", "", "the patch series, as COUNT@HASH")
 	cmd.Flags().StringVar(&flags, "ldflags", "", "flags for the linker, which stamp the version")
 	cmd.Flags().StringVar(&out, "out", "", "the folder to write, which is replaced")
+	cmd.Flags().StringSliceVar(&names, "platform", names, "the platforms to build for")
 	for _, name := range []string{"version", "revision", "date", "series", "out"} {
 		must(cmd.MarkFlagRequired(name))
 	}
 	return cmd
+}
+
+func parse(names []string) ([]image.Platform, error) {
+	var out []image.Platform
+	for _, name := range names {
+		p, err := image.ParsePlatform(name)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(out, p) {
+			return nil, fmt.Errorf("invalid platforms %v: %s is named twice", names, p)
+		}
+		out = append(out, p)
+	}
+	return out, nil
 }
 
 func rootfsCommand() *cobra.Command {

@@ -7,7 +7,6 @@
 package chart
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -43,6 +42,8 @@ type Sources struct {
 	Upstream, Overlay fs.FS
 	// Dashboards may be nil; its *.json and alerts/*.yaml go into the chart.
 	Dashboards fs.FS
+	// Legal may be nil; its LICENSE and NOTICE go into the chart.
+	Legal fs.FS
 }
 
 // metadata is the part of Chart.yaml that is looked at.
@@ -111,7 +112,7 @@ func Merge(sources Sources, r release.Release) (Chart, error) {
 	if err := addDashboards(merged, sources.Dashboards); err != nil {
 		return nil, err
 	}
-	return merged, nil
+	return merged, addLegal(merged, sources.Legal)
 }
 
 // read returns all files of a folder.
@@ -220,11 +221,26 @@ func addDashboards(merged Chart, from fs.FS) error {
 		}
 		for _, name := range names {
 			data, err := fs.ReadFile(from, name)
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err != nil {
 				return fmt.Errorf("failed to read dashboards and alerts: %w", err)
 			}
 			merged[path.Join(dir, path.Base(name))] = data
 		}
+	}
+	return nil
+}
+
+// addLegal adds what has to go along with what is Kueue's.
+func addLegal(merged Chart, from fs.FS) error {
+	if from == nil {
+		return nil
+	}
+	for _, name := range []string{"LICENSE", "NOTICE"} {
+		data, err := fs.ReadFile(from, name)
+		if err != nil {
+			return fmt.Errorf("failed to read the %s: %w", name, err)
+		}
+		merged[name] = data
 	}
 	return nil
 }
@@ -234,6 +250,7 @@ func Checkout(root string) Sources {
 	sources := Sources{
 		Upstream: os.DirFS(filepath.Join(root, "third_party", "kueue", "charts", "kueue")),
 		Overlay:  os.DirFS(filepath.Join(root, "charts", "kueue-fleet")),
+		Legal:    os.DirFS(root),
 	}
 	if dir := filepath.Join(root, dashboardsDir); isFolder(dir) {
 		sources.Dashboards = os.DirFS(dir)

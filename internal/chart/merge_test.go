@@ -66,6 +66,7 @@ func toySources(upstream, overlay map[string]string) Sources {
 func TestMerge(t *testing.T) {
 	sources := toySources(nil, nil)
 	sources.Dashboards = files(map[string]string{"queues.json": "{}", "alerts/queues.yaml": "groups: []", "README.md": "not for the chart"})
+	sources.Legal = files(map[string]string{"LICENSE": "a licence", "NOTICE": "a notice", "README.md": "not for the chart"})
 	merged, err := Merge(sources, toyRelease(t))
 	if err != nil {
 		t.Fatal(err)
@@ -80,6 +81,8 @@ func TestMerge(t *testing.T) {
 		"templates/_upstream-manager-main.tpl": "{{- define \"upstream/manager/main.yaml\" }}\nkind: Deployment\n{{- end }}\n",
 		"templates/manager/main.yaml":          "{{ include \"upstream/manager/main.yaml\" . }}",
 		"templates/fleet/new.yaml":             "kind: ConfigMap",
+		"LICENSE":                              "a licence",
+		"NOTICE":                               "a notice",
 		"dashboards/queues.json":               "{}",
 		"alerts/queues.yaml":                   "groups: []",
 	}
