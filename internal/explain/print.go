@@ -10,6 +10,9 @@ import (
 	"text/tabwriter"
 )
 
+// longestListOfPlaces is how many domains the table lists.
+const longestListOfPlaces = 8
+
 // Print writes the report for people.
 func (r Report) Print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)

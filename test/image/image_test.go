@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"debug/buildinfo"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -213,6 +214,43 @@ func TestManagerOfTheImageRuns(t *testing.T) {
 	for _, want := range []string{version, series} {
 		if want == "" || !strings.Contains(strings.Join(manager.Log(), "\n"), `"`+want+`"`) {
 			t.Errorf("the manager's log doesn't say %q, as the image's labels do", want)
+		}
+	}
+}
+
+// TestBillOfMaterialsNamesEveryModule reads from the program in the image what it was
+// linked from, and looks for each module in the SPDX document beside the image.
+func TestBillOfMaterialsNamesEveryModule(t *testing.T) {
+	dir := directory(t, "KUEUE_FLEET_IMAGE", "image")
+	layout := filepath.Join(dir, "oci")
+	m, c := open(t, layout)
+	info, err := buildinfo.ReadFile(filepath.Join(unpack(t, layout, m), "manager"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "kueue-fleet-linux-"+runtime.GOARCH+".spdx.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	document := decode[struct {
+		Packages []struct{ Name, VersionInfo string }
+	}](t, data)
+	got := map[string]string{}
+	for _, p := range document.Packages {
+		got[p.Name] = p.VersionInfo
+	}
+	want := map[string]string{"sigs.k8s.io/kueue": c.Config.Labels["ai.fleet.kueue-fleet.base-version"]}
+	for _, module := range info.Deps {
+		if _, known := want[module.Path]; !known {
+			want[module.Path] = module.Version
+		}
+	}
+	if len(want) < 50 {
+		t.Errorf("the program names %d modules, want those of a whole manager", len(want))
+	}
+	for path, version := range want {
+		if got[path] != version {
+			t.Errorf("the document has version %q of %s, want %q", got[path], path, version)
 		}
 	}
 }
