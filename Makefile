@@ -77,7 +77,9 @@ image: vendor ## Build the container images into artifacts/image, without a cont
 	@$(FLEET_IMAGE) build --out $(IMAGE_DIR) --platform '$(PLATFORMS)' --version '$(VERSION)' --revision '$(COMMIT)' --date '$(DATE)' --series '$(SERIES)' --ldflags '$(LDFLAGS)'
 
 .PHONY: image-push
-image-push: image ## Push the images: make image-push REF=REGISTRY/REPOSITORY:TAG.
+image-push: ## Build and push the images: make image-push REF=REGISTRY/REPOSITORY:TAG.
+	@test -n '$(REF)' || { echo 'REF is empty: want make image-push REF=REGISTRY/REPOSITORY:TAG'; exit 1; }
+	@$(MAKE) --no-print-directory image
 	@$(FLEET_IMAGE) push --layout $(IMAGE_DIR)/oci '$(REF)'
 
 .PHONY: chart
