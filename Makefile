@@ -33,8 +33,8 @@ UNIT_PACKAGES := ./apis/... ./cmd/... ./hack/... ./internal/... ./pkg/... ./test
 ##@ Run
 
 .PHONY: run
-run: sandbox-deps ## Start the local fleet, run two jobs on it and report (KEEP=1 keeps it up).
-	@$(BIN)/fleet-sandbox run --kueue-bin $(BIN)/kueue-fleet $(if $(filter 1,$(KEEP)),--keep)
+run: sandbox-deps ## Play a scenario on the local fleet and report (SCENARIO=name, default: default; KEEP=1 keeps it up).
+	@$(BIN)/fleet-sandbox run --kueue-bin $(BIN)/kueue-fleet $(if $(filter 1,$(KEEP)),--keep) $(SCENARIO)
 
 .PHONY: down
 down: $(BIN)/fleet-sandbox ## Stop a local fleet that was kept up, or that crashed.
@@ -130,6 +130,10 @@ test-dropin: build controlplane ## Compare the manager with upstream's, as progr
 .PHONY: test-sandbox
 test-sandbox: sandbox-deps ## Run the local fleet as a user does, and kill it in the middle.
 	@KUEUE_FLEET_BIN=$(BIN)/kueue-fleet FLEET_SANDBOX_BIN=$(BIN)/fleet-sandbox go test -count=1 -timeout 15m ./test/sandbox/...
+
+.PHONY: test-scenarios
+test-scenarios: sandbox-deps ## Play every scenario on the local fleet (long: it is not part of make test).
+	@$(BIN)/fleet-sandbox run --kueue-bin $(BIN)/kueue-fleet --out artifacts/scenarios --all
 
 .PHONY: test-chart
 test-chart: build controlplane $(BIN)/helm ## Compare the chart with upstream's, and install, swap and roll back on a real API server.

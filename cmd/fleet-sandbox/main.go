@@ -65,6 +65,6 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newRunCommand(), newDownCommand(), newReportCommand())
+	root.AddCommand(newRunCommand(), newListCommand(), newUpCommand(), newReportCommand(), newDownCommand())
 	return root
 }

@@ -19,7 +19,7 @@ func TestExitCode(t *testing.T) {
 	}{
 		"all is well":      {want: 0},
 		"a failure":        {err: errors.New("x"), want: 1},
-		"a failed job":     {err: sandbox.ErrJobsFailed, want: 1},
+		"a failed check":   {err: sandbox.ErrChecksFailed, want: 1},
 		"Ctrl-C":           {err: fmt.Errorf("up: %w", sandbox.Interrupted{Signal: syscall.SIGINT}), want: 130},
 		"a polite kill":    {err: errors.Join(sandbox.Interrupted{Signal: syscall.SIGTERM}, nil), want: 143},
 		"a signal by name": {err: sandbox.Interrupted{Signal: syscall.SIGHUP}, want: 129},

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -15,68 +16,51 @@ import (
 
 	"fleet.ai/kueue-fleet/internal/repo"
 	"fleet.ai/kueue-fleet/internal/sandbox"
-	"fleet.ai/kueue-fleet/internal/sandbox/fleet"
+	"fleet.ai/kueue-fleet/internal/sandbox/play"
+	"fleet.ai/kueue-fleet/internal/sandbox/recording"
+	"fleet.ai/kueue-fleet/internal/sandbox/scenario"
 )
 
-// stateFolder is where a checkout keeps its sandboxes.
-const stateFolder = ".sandbox"
+const (
+	// stateFolder is where a checkout keeps its sandboxes.
+	stateFolder = ".sandbox"
+	// scenarioFolder is where a checkout keeps its scenarios, and
+	// defaultScenario is played when none is named.
+	scenarioFolder  = "scenarios"
+	defaultScenario = "default"
+)
 
-type runFlags struct {
-	jobs            []string
+// boxFlags say what a sandbox is made of.
+type boxFlags struct {
 	kueueBin        string
 	kueueSource     string
 	controlPlaneDir string
 	stateDir        string
 	memInfo         string
 	portBase        int
-	timeout         time.Duration
-	keep            bool
+	armName         string
 }
 
-func newRunCommand() *cobra.Command {
-	var flags runFlags
-	cmd := &cobra.Command{
-		Use:   "run",
-		Short: "Start a fleet, run jobs on it, report, and take it down",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			root, err := repo.FromWorkingDir()
-			if err != nil {
-				return err
-			}
-			return flags.run(cmd, root)
-		},
-	}
-	f := cmd.Flags()
-	f.StringArrayVar(&flags.jobs, "job", nil, "file with RayJobs to submit; may be given several times (default: the two jobs in examples/)")
-	f.StringVar(&flags.kueueBin, "kueue-bin", "", "queue manager to run (default: bin/kueue-fleet)")
-	f.StringVar(&flags.kueueSource, "kueue-src", "", "Kueue tree whose manifests are installed (default: third_party/kueue)")
-	f.StringVar(&flags.controlPlaneDir, "controlplane-dir", "", "folder with etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok (default: build and cache what the checkout pins)")
-	f.StringVar(&flags.stateDir, "state-dir", "", "folder for everything that runs write (default: "+stateFolder+")")
-	f.StringVar(&flags.memInfo, "meminfo", "/proc/meminfo", "file that tells the available memory")
-	f.Lookup("meminfo").Hidden = true // For tests of the check.
-	f.IntVar(&flags.portBase, "port-base", 0, "first of nine consecutive ports to use (default: random free ports)")
-	f.DurationVar(&flags.timeout, "timeout", 5*time.Minute, "how long the jobs may take")
-	f.BoolVar(&flags.keep, "keep", false, "stay up after the jobs, until Ctrl-C or fleet-sandbox down")
-	return cmd
+func (f *boxFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.kueueBin, "kueue-bin", "", "queue manager to run (default: bin/kueue-fleet)")
+	flags.StringVar(&f.kueueSource, "kueue-src", "", "Kueue tree whose manifests are installed (default: third_party/kueue)")
+	flags.StringVar(&f.controlPlaneDir, "controlplane-dir", "", "folder with etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok (default: build and cache what the checkout pins)")
+	flags.StringVar(&f.stateDir, "state-dir", "", "folder for everything that runs write (default: "+stateFolder+")")
+	flags.StringVar(&f.memInfo, "meminfo", "/proc/meminfo", "file that tells the available memory")
+	flags.Lookup("meminfo").Hidden = true // For tests of the check.
+	flags.IntVar(&f.portBase, "port-base", 0, "first of nine consecutive ports to use (default: random free ports)")
+	flags.StringVar(&f.armName, "arm-name", "", "what reports call the queue manager (default: what it calls itself)")
 }
 
-func (f *runFlags) run(cmd *cobra.Command, root string) error {
+func (f *boxFlags) options(cmd *cobra.Command, root string, s *scenario.Scenario) sandbox.Options {
 	orDefault := func(value string, names ...string) string {
 		if value != "" {
 			return value
 		}
 		return filepath.Join(append([]string{root}, names...)...)
 	}
-	files := f.jobs
-	if len(files) == 0 {
-		files = []string{filepath.Join(root, "examples", "fixed-gang.yaml"), filepath.Join(root, "examples", "elastic-eval.yaml")}
-	}
-	jobs, err := sandbox.LoadJobs(files...)
-	if err != nil {
-		return err
-	}
-	box, err := sandbox.Up(cmd.Context(), sandbox.Options{
+	return sandbox.Options{
 		RepoRoot:        root,
 		StateRoot:       orDefault(f.stateDir, stateFolder),
 		ManagerBinary:   orDefault(f.kueueBin, "bin", "kueue-fleet"),
@@ -84,19 +68,164 @@ func (f *runFlags) run(cmd *cobra.Command, root string) error {
 		ControlPlaneDir: f.controlPlaneDir,
 		PortBase:        f.portBase,
 		MemInfo:         f.memInfo,
-		Shape:           fleet.DefaultShape(),
+		Scenario:        s,
+		ManagerName:     f.armName,
 		Clock:           clock.RealClock{},
 		Out:             cmd.OutOrStdout(),
-	})
+	}
+}
+
+type runFlags struct {
+	boxFlags
+	jobs    []string
+	timeout scenario.Duration
+	keep    bool
+	all     bool
+	repeat  int
+	out     string
+}
+
+// story is a scenario with its jobs read.
+type story struct {
+	*scenario.Scenario
+	submissions []scenario.Submission
+}
+
+func newRunCommand() *cobra.Command {
+	var flags runFlags
+	cmd := &cobra.Command{
+		Use:   "run [SCENARIO...]",
+		Short: "Play scenarios, each on a fleet of its own, and report",
+		Long:  "Play scenarios, given by name (see fleet-sandbox list) or by file, each on a fleet of its own, and report.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root, err := repo.FromWorkingDir()
+			if err != nil {
+				return err
+			}
+			return flags.run(cmd, root, args)
+		},
+	}
+	flags.add(cmd)
+	f := cmd.Flags()
+	f.StringArrayVar(&flags.jobs, "job", nil, "file with RayJobs to submit, in place of scenarios; may be given several times")
+	f.DurationVar((*time.Duration)(&flags.timeout), "timeout", 0, "how long a scenario may take (default: what it says)")
+	f.BoolVar(&flags.keep, "keep", false, "stay up after the scenario, until Ctrl-C or fleet-sandbox down")
+	f.BoolVar(&flags.all, "all", false, "play every scenario of the checkout, except those that are long")
+	f.IntVar(&flags.repeat, "repeat", 1, "play each scenario so often")
+	f.StringVar(&flags.out, "out", "", "folder for recordings and reports (default: none are written)")
+	return cmd
+}
+
+func (f *runFlags) stories(root string, names []string) ([]story, error) {
+	switch {
+	case f.repeat < 1:
+		return nil, fmt.Errorf("--repeat is %d, allowed is 1 or more", f.repeat)
+	case f.all && len(names)+len(f.jobs) > 0:
+		return nil, errors.New("--all is given with scenarios or jobs, allowed is one of the two")
+	case f.keep && (f.repeat > 1 || len(names) > 1 || f.all):
+		return nil, errors.New("--keep is given for several runs, allowed for one")
+	case len(f.jobs) > 0 && len(names) > 0:
+		return nil, fmt.Errorf("--job is given with scenario %q, allowed is one of the two", names[0])
+	case len(f.jobs) > 0:
+		s, submissions, err := scenario.AdHoc(f.jobs...)
+		if err != nil {
+			return nil, err
+		}
+		return []story{{s, submissions}}, nil
+	}
+	var err error
+	switch {
+	case f.all:
+		if names, err = scenario.Names(filepath.Join(root, scenarioFolder)); err != nil {
+			return nil, err
+		}
+	case len(names) == 0:
+		names = []string{defaultScenario}
+	}
+	var stories []story
+	for _, name := range names {
+		file, err := scenario.Find(filepath.Join(root, scenarioFolder), name)
+		if err != nil {
+			return nil, err
+		}
+		s, err := scenario.Load(file)
+		if err != nil {
+			return nil, err
+		}
+		if f.all && s.Long {
+			continue
+		}
+		submissions, err := s.Submissions()
+		if err != nil {
+			return nil, err
+		}
+		stories = append(stories, story{s, submissions})
+	}
+	return stories, nil
+}
+
+func (f *runFlags) run(cmd *cobra.Command, root string, names []string) error {
+	stories, err := f.stories(root, names)
 	if err != nil {
 		return err
 	}
-	err = box.Run(jobs, f.timeout)
+	var recordings []*recording.Recording
+	for _, s := range stories {
+		if f.timeout > 0 {
+			s.Timeout = f.timeout
+		}
+		for range f.repeat {
+			rec, err := f.playOnce(cmd, root, s)
+			if rec != nil {
+				recordings = append(recordings, rec)
+			}
+			if err != nil {
+				return errors.Join(err, f.report(cmd, recordings))
+			}
+		}
+	}
+	if err := f.report(cmd, recordings); err != nil {
+		return err
+	}
+	for _, rec := range recordings {
+		if !play.Passed(rec) {
+			return sandbox.ErrChecksFailed
+		}
+	}
+	return nil
+}
+
+// playOnce plays a scenario on a sandbox of its own. An error says that it
+// could not be played to its end.
+func (f *runFlags) playOnce(cmd *cobra.Command, root string, s story) (*recording.Recording, error) {
+	box, err := sandbox.Up(cmd.Context(), f.options(cmd, root, s.Scenario))
+	if err != nil {
+		return nil, err
+	}
+	rec, err := box.Run(s.submissions)
+	if rec != nil && err == nil {
+		sandbox.PrintVerdict(cmd.OutOrStdout(), rec)
+	}
 	if f.keep && box.Cause() == nil {
 		err = errors.Join(err, stay(cmd, box))
 	}
 	interrupted := errors.As(err, new(sandbox.Interrupted)) || errors.Is(err, context.Canceled)
-	return errors.Join(err, box.Down(err != nil && !interrupted))
+	failed := err != nil && !interrupted || rec != nil && !play.Passed(rec)
+	return rec, errors.Join(err, box.Down(failed))
+}
+
+// report writes what was asked for and says how many runs passed.
+func (f *runFlags) report(cmd *cobra.Command, recordings []*recording.Recording) error {
+	if len(recordings) > 1 {
+		sandbox.PrintTotals(cmd.OutOrStdout(), recordings)
+	}
+	if f.out == "" || len(recordings) == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(f.out, 0o755); err != nil {
+		return fmt.Errorf("failed to make the folder for reports: %w", err)
+	}
+	return sandbox.WriteReports(f.out, recordings)
 }
 
 // stay waits until somebody ends the sandbox, which is no failure.

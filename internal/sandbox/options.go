@@ -11,19 +11,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
 
+	configapi "fleet.ai/kueue-fleet/apis/config/v1alpha1"
 	"fleet.ai/kueue-fleet/internal/controlplane"
 	"fleet.ai/kueue-fleet/internal/sandbox/cluster"
 	"fleet.ai/kueue-fleet/internal/sandbox/fleet"
+	"fleet.ai/kueue-fleet/internal/sandbox/manager"
 	"fleet.ai/kueue-fleet/internal/sandbox/ports"
 	"fleet.ai/kueue-fleet/internal/sandbox/preflight"
+	"fleet.ai/kueue-fleet/internal/sandbox/scenario"
 )
 
 // MinMemory is the memory that must be available before a sandbox starts. A
@@ -49,8 +55,12 @@ type Options struct {
 	PortBase int
 	// MemInfo is the file that tells the available memory.
 	MemInfo string
-	Shape   fleet.Shape
-	Clock   clock.WithTicker
+	// Scenario has the machines, the queues and the manager's settings.
+	Scenario *scenario.Scenario
+	// ManagerName is what reports call the manager; empty means what it calls
+	// itself.
+	ManagerName string
+	Clock       clock.WithTicker
 	// Out gets what a user wants to read.
 	Out io.Writer
 }
@@ -63,13 +73,15 @@ func (o Options) logf(format string, args ...any) {
 type prepared struct {
 	binaries cluster.Binaries
 	rayCRDs  string
+	// fleetManager says that the manager is a kueue-fleet.
+	fleetManager bool
 }
 
 // prepare checks everything that can be checked before anything starts.
 func (o Options) prepare(ctx context.Context) (prepared, error) {
 	kustomization := filepath.Join(o.kustomization(), "kustomization.yaml")
 	checks := []error{
-		o.Shape.Validate(),
+		o.shape().Validate(),
 		preflight.Programs(preflight.Program{
 			Name: "the queue manager", Path: o.ManagerBinary, Hint: "build it with make build, or name another with --kueue-bin",
 		}),
@@ -90,7 +102,7 @@ func (o Options) prepare(ctx context.Context) (prepared, error) {
 		return prepared{}, err
 	}
 
-	p := prepared{binaries: binariesIn(o.ControlPlaneDir)}
+	p := prepared{binaries: binariesIn(o.ControlPlaneDir), fleetManager: manager.IsFleet(ctx, o.ManagerBinary)}
 	if o.ControlPlaneDir == "" {
 		built, err := controlplane.Ensure(ctx, o.RepoRoot, o.logf)
 		if err != nil {
@@ -107,6 +119,52 @@ func (o Options) prepare(ctx context.Context) (prepared, error) {
 	}
 	p.rayCRDs = filepath.Join(module, "config", "crd", "bases")
 	return p, nil
+}
+
+func (o Options) shape() fleet.Shape {
+	return o.Scenario.Fleet.Shape()
+}
+
+// real is how long a time of the story takes.
+func (o Options) real(d time.Duration) time.Duration {
+	return time.Duration(float64(d) / o.Scenario.TimeScale)
+}
+
+func (o Options) clusterSettings() cluster.Settings {
+	return cluster.Settings{
+		WorkerDrain:        o.real(o.Scenario.Drain.Worker.Or(cluster.MeasuredWorkerDrain)),
+		HeadDrain:          o.real(o.Scenario.Drain.Head.Or(cluster.MeasuredHeadDrain)),
+		LostNodeToleration: o.real(cluster.UsualToleration),
+	}
+}
+
+// managerSettings leave out what only a kueue-fleet understands if the manager
+// is none.
+func (o Options) managerSettings(isFleet bool) (manager.Settings, error) {
+	m := o.Scenario.Manager
+	settings := manager.Settings{
+		Gates:          maps.Clone(m.Gates),
+		StartWindow:    o.real(m.StartWindow.Or(manager.StartWindow)),
+		RecoveryWindow: o.real(m.RecoveryWindow.Or(manager.RecoveryWindow)),
+		TimeScale:      o.Scenario.TimeScale,
+	}
+	if !isFleet {
+		return settings, nil
+	}
+	if settings.Gates == nil {
+		settings.Gates = map[string]bool{}
+	}
+	maps.Copy(settings.Gates, m.FleetGates)
+	if len(m.FleetConfig) > 0 {
+		config := maps.Clone(m.FleetConfig)
+		config["apiVersion"], config["kind"] = configapi.GroupVersion.String(), configapi.Kind
+		text, err := yaml.Marshal(config)
+		if err != nil {
+			return settings, fmt.Errorf("failed to encode the FleetConfiguration: %w", err)
+		}
+		settings.FleetConfig = text
+	}
+	return settings, nil
 }
 
 func (o Options) checkMemory() error {

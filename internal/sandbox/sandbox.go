@@ -24,6 +24,7 @@ import (
 	"fleet.ai/kueue-fleet/internal/sandbox/manager"
 	"fleet.ai/kueue-fleet/internal/sandbox/process"
 	"fleet.ai/kueue-fleet/internal/sandbox/simray"
+	"fleet.ai/kueue-fleet/internal/sandbox/simruntime"
 	"fleet.ai/kueue-fleet/internal/sandbox/state"
 )
 
@@ -54,6 +55,9 @@ type Sandbox struct {
 	ray       ctrlmanager.Manager
 	rayDone   chan struct{}
 	ledger    *simray.Ledger
+	runtime   *simruntime.Runtime
+	gates     map[string]bool
+	isFleet   bool
 	readyTime time.Duration
 }
 

@@ -6,6 +6,7 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -42,11 +43,16 @@ func (s *Sandbox) up(p prepared) error {
 	now := s.opts.Clock.Now()
 	set := s.dir.Record.Ports
 	var err error
-	s.cluster, err = cluster.New(s.dir.Path("cluster"), set, p.binaries, s.sup, now, manager.Account)
+	s.cluster, err = cluster.New(s.dir.Path("cluster"), set, p.binaries, s.sup, s.opts.clusterSettings(), now, manager.Account)
 	if err != nil {
 		return err
 	}
-	s.manager, err = manager.New(s.dir.Path("manager"), set, now)
+	settings, err := s.opts.managerSettings(p.fleetManager)
+	if err != nil {
+		return err
+	}
+	s.gates, s.isFleet = settings.Gates, p.fleetManager
+	s.manager, err = manager.New(s.dir.Path("manager"), set, settings, now)
 	if err != nil {
 		return err
 	}
@@ -82,8 +88,8 @@ func (s *Sandbox) up(p prepared) error {
 		return err
 	}
 	s.readyTime = s.opts.Clock.Since(s.started)
-	s.step("ready: %d nodes with %d GPUs, queue %s; %s",
-		len(objects.nodes), s.opts.Shape.GPUNodes*s.opts.Shape.GPUsPerNode, fleet.LocalQueue, s.memory())
+	shape := s.opts.shape()
+	s.step("ready: %d nodes with %d GPUs; %s", len(objects.nodes), shape.GPUNodes*shape.GPUsPerNode, s.memory())
 	return nil
 }
 
@@ -129,7 +135,7 @@ func (s *Sandbox) render(rayCRDs string) (installation, error) {
 			in.others = append(in.others, object)
 		}
 	}
-	in.nodes, err = fleet.Unstructured(fleet.Nodes(s.opts.Shape)...)
+	in.nodes, err = fleet.Unstructured(fleet.Nodes(s.opts.shape())...)
 	return in, err
 }
 
@@ -151,7 +157,7 @@ func (s *Sandbox) install(applier *manifests.Applier, in installation) error {
 // startControllers starts all that works on objects: the control plane's
 // controllers, the queue manager and KubeRay.
 func (s *Sandbox) startControllers() error {
-	if err := s.sup.Start(s.manager.Spec(s.opts.ManagerBinary, s.cluster.Kubeconfig(manager.Account.Name))); err != nil {
+	if err := s.startManager(); err != nil {
 		return err
 	}
 	if err := s.cluster.StartControllers(); err != nil {
@@ -161,11 +167,11 @@ func (s *Sandbox) startControllers() error {
 	if err != nil {
 		return err
 	}
-	runtime := simruntime.New(ray.GetClient(), s.ledger, clock.RealClock{}, s.log.WithName("simulated-ray"))
-	if err := kuberay.AddReconcilers(s.ctx, ray, simruntime.NewProvider(runtime)); err != nil {
+	s.runtime = simruntime.New(ray.GetClient(), s.ledger, clock.RealClock{}, s.log.WithName("simulated-ray"))
+	if err := kuberay.AddReconcilers(s.ctx, ray, simruntime.NewProvider(s.runtime)); err != nil {
 		return err
 	}
-	if err := ray.Add(runtime); err != nil {
+	if err := ray.Add(s.runtime); err != nil {
 		return fmt.Errorf("failed to add the simulated Ray runtime: %w", err)
 	}
 	s.ray = ray
@@ -178,13 +184,34 @@ func (s *Sandbox) startControllers() error {
 	return nil
 }
 
+func (s *Sandbox) startManager() error {
+	return s.sup.Start(s.manager.Spec(s.opts.ManagerBinary, s.cluster.Kubeconfig(manager.Account.Name)))
+}
+
+// restartManager kills the queue manager, starts it again after a while, and
+// returns when it is ready.
+func (s *Sandbox) restartManager(ctx context.Context, downFor time.Duration) error {
+	if err := s.sup.Kill(ctx, manager.Name); err != nil {
+		return err
+	}
+	select {
+	case <-s.opts.Clock.After(downFor):
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if err := s.startManager(); err != nil {
+		return err
+	}
+	return cluster.WaitHTTP(ctx, s.manager.ReadyURL(), "", nil)
+}
+
 // openQueues waits for the manager and the nodes and creates the queue.
 func (s *Sandbox) openQueues(applier *manifests.Applier, nodes []*unstructured.Unstructured) error {
 	if err := cluster.WaitHTTP(s.ctx, s.manager.ReadyURL(), "", nil); err != nil {
 		return err
 	}
 	s.step("queue manager is ready")
-	queues, err := fleet.Unstructured(fleet.Queues(s.opts.Shape)...)
+	queues, err := fleet.Unstructured(fleet.Queues(s.opts.shape(), s.opts.Scenario.FleetQueues()...)...)
 	if err != nil {
 		return err
 	}

@@ -135,7 +135,8 @@ func TestKeepAfterAFailure(t *testing.T) {
 	for _, want := range []string{
 		`(?m)^gang-2x2 .* 0/5 +not finished$`,
 		`(?m)^gang-2x2 waited: .*allows to fit only 4 out of 5 pod`,
-		`the jobs did not end within 10s`,
+		`(?m)^FAIL  the scenario comes to its end$`,
+		`(?m)^ +want an end within 10s$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(run.text()) {
 			t.Errorf("the output lacks %q", want)
@@ -194,7 +195,7 @@ func TestClearErrorsBeforeAnythingStarts(t *testing.T) {
 		},
 		"a job without work": {
 			args: []string{"--job", write("job.yaml", "apiVersion: ray.io/v1\nkind: RayJob\nmetadata: {name: a, namespace: fleet-train-jobs}\n")},
-			want: `RayJob "a": annotation sandbox.fleet.ai/work has no phase`,
+			want: `failed to read job "a" of scenario ad-hoc: annotation sandbox.fleet.ai/work has no phase`,
 		},
 		"an unknown flag": {args: []string{"--nodes", "3"}, want: "unknown flag: --nodes"},
 	}

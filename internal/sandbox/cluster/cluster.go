@@ -55,6 +55,7 @@ type Cluster struct {
 	ports    ports.Set
 	binaries Binaries
 	sup      *process.Supervisor
+	settings Settings
 
 	ca     *pki.CA
 	tokens map[string]string
@@ -62,7 +63,7 @@ type Cluster struct {
 
 // New prepares keys, certificates, tokens and kubeconfigs in dir. extra are
 // accounts besides the components' own.
-func New(dir string, set ports.Set, binaries Binaries, sup *process.Supervisor, now time.Time, extra ...User) (*Cluster, error) {
+func New(dir string, set ports.Set, binaries Binaries, sup *process.Supervisor, settings Settings, now time.Time, extra ...User) (*Cluster, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("failed to create the cluster's folder: %w", err)
 	}
@@ -70,7 +71,7 @@ func New(dir string, set ports.Set, binaries Binaries, sup *process.Supervisor, 
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{dir: dir, ports: set, binaries: binaries, sup: sup, ca: ca, tokens: map[string]string{}}
+	c := &Cluster{dir: dir, ports: set, binaries: binaries, sup: sup, settings: settings, ca: ca, tokens: map[string]string{}}
 	server, err := ca.Server(now, []string{"localhost", "kubernetes.default.svc"}, net.IPv4(127, 0, 0, 1))
 	if err != nil {
 		return nil, err
@@ -148,7 +149,7 @@ func (c *Cluster) StartControllers() error {
 	if err := os.WriteFile(c.path("scheduler.yaml"), []byte(c.schedulerConfig()), 0o600); err != nil {
 		return fmt.Errorf("failed to write the scheduler's configuration: %w", err)
 	}
-	if err := os.WriteFile(c.path("stages.yaml"), stages, 0o600); err != nil {
+	if err := os.WriteFile(c.path("stages.yaml"), []byte(c.settings.stagesFile()), 0o600); err != nil {
 		return fmt.Errorf("failed to write kwok's stages: %w", err)
 	}
 	for _, spec := range []process.Spec{c.controllerManager(), c.scheduler(), c.kwok()} {

@@ -29,7 +29,7 @@ func newTestCluster(t *testing.T) *Cluster {
 	for i, name := range ports.All() {
 		set[name] = 21000 + i
 	}
-	c, err := New(t.TempDir(), set, Binaries{Etcd: "/bin/etcd"}, nil, time.Now(), User{Name: "system:serviceaccount:a:b", Groups: []string{"one", "two"}})
+	c, err := New(t.TempDir(), set, Binaries{Etcd: "/bin/etcd"}, nil, Settings{}, time.Now(), User{Name: "system:serviceaccount:a:b", Groups: []string{"one", "two"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,9 @@ type stage struct {
 
 func TestStages(t *testing.T) {
 	got := map[string]string{}
-	for _, doc := range strings.Split(string(stages), "\n---\n") {
+	settings := Settings{WorkerDrain: 1200 * time.Millisecond, HeadDrain: 3 * time.Second}
+	drains := map[string][2]int{"sandbox-pod-drains": {900, 1500}, "sandbox-head-drains": {2250, 3750}}
+	for _, doc := range strings.Split(settings.stagesFile(), "\n---\n") {
 		var s stage
 		if err := yaml.Unmarshal([]byte(doc), &s); err != nil {
 			t.Fatal(err)
@@ -131,11 +133,11 @@ func TestStages(t *testing.T) {
 		got[s.Metadata.Name] = s.Spec.ResourceRef.Kind
 		// Draining takes time, so that a test of who holds what means
 		// something.
-		if s.Spec.Next.Delete && (s.Spec.Delay.Duration != 900 || s.Spec.Delay.Jitter != 1500) {
-			t.Errorf("%s takes %d to %d ms, want 900 to 1500", s.Metadata.Name, s.Spec.Delay.Duration, s.Spec.Delay.Jitter)
+		if got := [2]int{s.Spec.Delay.Duration, s.Spec.Delay.Jitter}; s.Spec.Next.Delete && got != drains[s.Metadata.Name] {
+			t.Errorf("%s takes %v ms, want %v", s.Metadata.Name, got, drains[s.Metadata.Name])
 		}
 	}
-	want := map[string]string{"sandbox-node-joins": "Node", "sandbox-pod-starts": "Pod", "sandbox-job-pod-succeeds": "Pod", "sandbox-pod-drains": "Pod"}
+	want := map[string]string{"sandbox-node-joins": "Node", "sandbox-pod-starts": "Pod", "sandbox-job-pod-succeeds": "Pod", "sandbox-pod-drains": "Pod", "sandbox-head-drains": "Pod"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("stages (-want,+got):\n%s", diff)
 	}

@@ -75,6 +75,8 @@ func (c *Cluster) apiServer() process.Spec {
 			"--max-requests-inflight", "2000",
 			"--max-mutating-requests-inflight", "1000",
 			"--event-ttl", "30m",
+			"--default-not-ready-toleration-seconds", c.settings.tolerationSeconds(),
+			"--default-unreachable-toleration-seconds", c.settings.tolerationSeconds(),
 		},
 		// Custom resource schemas make most of its memory. A lower limit saves
 		// some and costs start-up time.

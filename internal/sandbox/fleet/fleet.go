@@ -29,6 +29,12 @@ const (
 	BlockLabel = "topology.fleet.ai/block"
 	RackLabel  = "topology.fleet.ai/rack"
 
+	// LostLabel on a node says that it is gone from the network; on a pod
+	// that it was on such a node. Neither moves any more.
+	LostLabel = "sandbox.fleet.ai/lost"
+	// HoldFinalizer keeps a pod from ending.
+	HoldFinalizer = "sandbox.fleet.ai/hold"
+
 	// GPUResource is what a GPU is called in requests.
 	GPUResource corev1.ResourceName = "nvidia.com/gpu"
 )

@@ -91,7 +91,7 @@ func TestValidate(t *testing.T) {
 }
 
 func TestQueuesCoverTheWholeFleet(t *testing.T) {
-	objects, err := Unstructured(append(Queues(DefaultShape()), Priorities()...)...)
+	objects, err := Unstructured(append(Queues(DefaultShape(), DefaultQueue()), Priorities()...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestQueuesCoverTheWholeFleet(t *testing.T) {
 		t.Errorf("objects by kind (-want,+got):\n%s", diff)
 	}
 
-	queue := trainingQueue(DefaultShape())
+	queue := newClusterQueue(DefaultShape(), DefaultQueue())
 	if got := queue.Spec.Preemption.WithinClusterQueue; got != kueue.PreemptionPolicyLowerPriority {
 		t.Errorf("within the queue preemption is %q", got)
 	}

@@ -21,11 +21,14 @@ import (
 )
 
 const (
-	clusterQueue = "training"
+	defaultQueue = "training"
 	topologyName = "fleet"
-	gpuFlavor    = "b300-training"
+	gpuFlavor    = GPUFlavor
 	headFlavor   = "cpu-head"
 )
+
+// GPUFlavor is the flavor of the GPU nodes.
+const GPUFlavor = "b300-training"
 
 // Priorities returns the priorities of pods (c0 to c2). The lowest never
 // preempts, so that a head does not push anybody off a shared node.
@@ -44,14 +47,43 @@ func Priorities() []client.Object {
 	}
 }
 
-// Queues returns the topology, the flavors, the queue over the whole fleet
-// and the queue priorities (q0 to q2). A workload may push out one of lower
-// priority in the same queue.
-func Queues(s Shape) []client.Object {
+// Queue describes a ClusterQueue with a LocalQueue.
+type Queue struct {
+	Name, LocalQueue string
+	// Cohort is empty for a queue of its own.
+	Cohort string
+	// GPUs is the nominal quota; nil is all that the fleet has. CPUs and
+	// memory are never scarce.
+	GPUs           *int
+	BorrowingLimit *int
+	// WithinClusterQueue and ReclaimWithinCohort are preemption policies.
+	WithinClusterQueue, ReclaimWithinCohort kueue.PreemptionPolicy
+}
+
+// DefaultQueue is over the whole fleet. A workload may push out one of lower
+// priority.
+func DefaultQueue() Queue {
+	return Queue{
+		Name: defaultQueue, LocalQueue: LocalQueue,
+		WithinClusterQueue: kueue.PreemptionPolicyLowerPriority, ReclaimWithinCohort: kueue.PreemptionPolicyNever,
+	}
+}
+
+// GPUQuota is the nominal quota of GPUs.
+func (q Queue) GPUQuota(s Shape) int {
+	if q.GPUs != nil {
+		return *q.GPUs
+	}
+	return s.GPUNodes * s.GPUsPerNode
+}
+
+// Queues returns the topology, the flavors, the queues and the queue
+// priorities (q0 to q2).
+func Queues(s Shape, queues ...Queue) []client.Object {
 	queue := func(name string, value int32) client.Object {
 		return &kueue.WorkloadPriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
 	}
-	return []client.Object{
+	objects := []client.Object{
 		queue("q0", 20000),
 		queue("q1", 10000),
 		queue("q2", 5000),
@@ -75,34 +107,42 @@ func Queues(s Shape) []client.Object {
 			ObjectMeta: metav1.ObjectMeta{Name: headFlavor},
 			Spec:       kueue.ResourceFlavorSpec{NodeLabels: map[string]string{NodeGroupLabel: CPUNodeGroup}},
 		},
-		trainingQueue(s),
-		&kueue.LocalQueue{
-			ObjectMeta: metav1.ObjectMeta{Name: LocalQueue, Namespace: Namespace},
-			Spec:       kueue.LocalQueueSpec{ClusterQueue: clusterQueue},
-		},
 	}
+	for _, q := range queues {
+		objects = append(objects, newClusterQueue(s, q), &kueue.LocalQueue{
+			ObjectMeta: metav1.ObjectMeta{Name: q.LocalQueue, Namespace: Namespace},
+			Spec:       kueue.LocalQueueSpec{ClusterQueue: kueue.ClusterQueueReference(q.Name)},
+		})
+	}
+	return objects
 }
 
-func trainingQueue(s Shape) *kueue.ClusterQueue {
+func newClusterQueue(s Shape, q Queue) *kueue.ClusterQueue {
 	quota := func(name corev1.ResourceName, perNode resource.Quantity, nodes int) kueue.ResourceQuota {
 		total := perNode.DeepCopy()
 		total.Mul(int64(nodes))
 		return kueue.ResourceQuota{Name: name, NominalQuota: total}
 	}
-	gpus := *resource.NewQuantity(int64(s.GPUsPerNode), resource.DecimalSI)
+	gpus := kueue.ResourceQuota{Name: GPUResource, NominalQuota: *resource.NewQuantity(int64(q.GPUQuota(s)), resource.DecimalSI)}
+	if q.BorrowingLimit != nil {
+		gpus.BorrowingLimit = resource.NewQuantity(int64(*q.BorrowingLimit), resource.DecimalSI)
+	}
 	return &kueue.ClusterQueue{
-		ObjectMeta: metav1.ObjectMeta{Name: clusterQueue},
+		ObjectMeta: metav1.ObjectMeta{Name: q.Name},
 		Spec: kueue.ClusterQueueSpec{
 			NamespaceSelector: &metav1.LabelSelector{},
 			QueueingStrategy:  kueue.BestEffortFIFO,
-			Preemption:        &kueue.ClusterQueuePreemption{WithinClusterQueue: kueue.PreemptionPolicyLowerPriority},
+			CohortName:        kueue.CohortReference(q.Cohort),
+			Preemption: &kueue.ClusterQueuePreemption{
+				WithinClusterQueue: q.WithinClusterQueue, ReclaimWithinCohort: q.ReclaimWithinCohort,
+			},
 			ResourceGroups: []kueue.ResourceGroup{{
 				CoveredResources: []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, GPUResource},
 				Flavors: []kueue.FlavorQuotas{
 					{Name: gpuFlavor, Resources: []kueue.ResourceQuota{
 						quota(corev1.ResourceCPU, gpuNodeCPU, s.GPUNodes),
 						quota(corev1.ResourceMemory, gpuNodeMemory, s.GPUNodes),
-						quota(GPUResource, gpus, s.GPUNodes),
+						gpus,
 					}},
 					{Name: headFlavor, Resources: []kueue.ResourceQuota{
 						quota(corev1.ResourceCPU, cpuNodeCPU, s.CPUNodes),

@@ -8,6 +8,7 @@ package manager
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,15 +29,35 @@ const (
 	secretName  = "kueue-webhook-server-cert"
 )
 
-// Windows for pods to become ready, as a training fleet would set them.
+// Windows for pods to become ready and the backoff after they did not, as a
+// training fleet would set them.
 const (
-	startWindow    = 30 * time.Minute
-	recoveryWindow = 5 * time.Minute
+	StartWindow    = 30 * time.Minute
+	RecoveryWindow = 5 * time.Minute
+	backoffBase    = 60 * time.Second
+	backoffMax     = 600 * time.Second
 )
+
+// Settings are what a sandbox can choose.
+type Settings struct {
+	// Gates are set besides those of elastic jobs and topologies.
+	Gates map[string]bool
+	// StartWindow and RecoveryWindow are for pods to become ready.
+	StartWindow, RecoveryWindow time.Duration
+	// TimeScale shortens the backoff after an eviction, to whole seconds and
+	// at least one.
+	TimeScale float64
+	// FleetConfig is the text of a FleetConfiguration; empty for none.
+	FleetConfig []byte
+}
+
+func (s Settings) backoff(d time.Duration) *int32 {
+	return ptr.To(max(int32(d.Seconds()/s.TimeScale), 1))
+}
 
 // Config returns the manager's configuration file. certDir holds the webhook
 // certificate.
-func Config(set ports.Set, certDir string) ([]byte, error) {
+func Config(set ports.Set, certDir string, settings Settings) ([]byte, error) {
 	config := configapi.Configuration{
 		TypeMeta:  metav1.TypeMeta{APIVersion: configapi.SchemeGroupVersion.String(), Kind: "Configuration"},
 		Namespace: ptr.To(Namespace),
@@ -55,13 +76,13 @@ func Config(set ports.Set, certDir string) ([]byte, error) {
 		},
 		ClientConnection: &configapi.ClientConnection{QPS: ptr.To[float32](300), Burst: ptr.To[int32](500)},
 		WaitForPodsReady: &configapi.WaitForPodsReady{
-			Timeout:         metav1.Duration{Duration: startWindow},
-			RecoveryTimeout: &metav1.Duration{Duration: recoveryWindow},
+			Timeout:         metav1.Duration{Duration: settings.StartWindow},
+			RecoveryTimeout: &metav1.Duration{Duration: settings.RecoveryWindow},
 			BlockAdmission:  ptr.To(false),
 			RequeuingStrategy: &configapi.RequeuingStrategy{
 				Timestamp:          ptr.To(configapi.EvictionTimestamp),
-				BackoffBaseSeconds: ptr.To[int32](60),
-				BackoffMaxSeconds:  ptr.To[int32](600),
+				BackoffBaseSeconds: settings.backoff(backoffBase),
+				BackoffMaxSeconds:  settings.backoff(backoffMax),
 			},
 		},
 		Integrations: &configapi.Integrations{
@@ -75,6 +96,7 @@ func Config(set ports.Set, certDir string) ([]byte, error) {
 			"VisibilityOnDemand": false,
 		},
 	}
+	maps.Copy(config.FeatureGates, settings.Gates)
 	out, err := yaml.Marshal(config)
 	if err != nil {
 		return nil, fmt.Errorf("failed to encode the manager's configuration: %w", err)

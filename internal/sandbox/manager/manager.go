@@ -35,10 +35,11 @@ type Manager struct {
 	ports ports.Set
 	ca    *pki.CA
 	cert  pki.Pair
+	fleet bool
 }
 
 // New makes the certificates and writes all files to dir.
-func New(dir string, set ports.Set, now time.Time) (*Manager, error) {
+func New(dir string, set ports.Set, settings Settings, now time.Time) (*Manager, error) {
 	// The rotation in the manager keeps a CA only if it looks like its own.
 	ca, err := pki.NewCA("kueue-ca", "kueue", now)
 	if err != nil {
@@ -52,16 +53,21 @@ func New(dir string, set ports.Set, now time.Time) (*Manager, error) {
 	if err = os.MkdirAll(m.certDir(), 0o700); err != nil {
 		return nil, fmt.Errorf("failed to create the manager's folder: %w", err)
 	}
-	config, err := Config(set, m.certDir())
+	config, err := Config(set, m.certDir(), settings)
 	if err != nil {
 		return nil, err
 	}
-	for path, content := range map[string][]byte{
+	files := map[string][]byte{
 		m.configFile(): config,
 		// A kubelet would mount the Secret here.
 		filepath.Join(m.certDir(), "tls.crt"): cert.CertPEM,
 		filepath.Join(m.certDir(), "tls.key"): cert.KeyPEM,
-	} {
+	}
+	if len(settings.FleetConfig) > 0 {
+		m.fleet = true
+		files[m.fleetConfigFile()] = settings.FleetConfig
+	}
+	for path, content := range files {
 		if err = os.WriteFile(path, content, 0o600); err != nil {
 			return nil, fmt.Errorf("failed to write %s: %w", path, err)
 		}
@@ -95,10 +101,14 @@ func (m *Manager) Objects() []client.Object {
 
 // Spec is the process, of the given program.
 func (m *Manager) Spec(binary, kubeconfig string) process.Spec {
+	args := []string{"--config", m.configFile(), "--zap-log-level=2"}
+	if m.fleet {
+		args = append(args, "--fleet-config", m.fleetConfigFile())
+	}
 	return process.Spec{
 		Name: Name,
 		Path: binary,
-		Args: []string{"--config", m.configFile(), "--zap-log-level=2"},
+		Args: args,
 		Env:  []string{"KUBECONFIG=" + kubeconfig},
 	}
 }
@@ -110,6 +120,10 @@ func (m *Manager) ReadyURL() string {
 
 func (m *Manager) certDir() string {
 	return filepath.Join(m.dir, "certs")
+}
+
+func (m *Manager) fleetConfigFile() string {
+	return filepath.Join(m.dir, "fleet-config.yaml")
 }
 
 func (m *Manager) configFile() string {

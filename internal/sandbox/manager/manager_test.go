@@ -30,8 +30,12 @@ func testPorts() ports.Set {
 	return set
 }
 
+func testSettings() Settings {
+	return Settings{StartWindow: StartWindow, RecoveryWindow: RecoveryWindow, TimeScale: 1}
+}
+
 func TestTheManagerAcceptsItsConfiguration(t *testing.T) {
-	m, err := New(t.TempDir(), testPorts(), time.Now())
+	m, err := New(t.TempDir(), testPorts(), testSettings(), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +66,7 @@ func TestTheManagerAcceptsItsConfiguration(t *testing.T) {
 }
 
 func TestSecretAndFilesHoldTheSameCertificate(t *testing.T) {
-	m, err := New(t.TempDir(), testPorts(), time.Now())
+	m, err := New(t.TempDir(), testPorts(), testSettings(), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +104,7 @@ func TestSecretAndFilesHoldTheSameCertificate(t *testing.T) {
 }
 
 func TestSpec(t *testing.T) {
-	m, err := New(t.TempDir(), testPorts(), time.Now())
+	m, err := New(t.TempDir(), testPorts(), testSettings(), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

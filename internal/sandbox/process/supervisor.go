@@ -67,6 +67,8 @@ type child struct {
 	name string
 	cmd  *exec.Cmd
 	done chan struct{}
+	// killed says that its end was asked for; guarded by Supervisor.mu.
+	killed bool
 }
 
 type spawnRequest struct {
@@ -108,7 +110,8 @@ func (s *Supervisor) spawnLoop() {
 // Start starts a child. It returns when the process exists, not when it is
 // ready.
 func (s *Supervisor) Start(spec Spec) error {
-	logFile, err := os.Create(s.LogPath(spec.Name))
+	// A child that is started again goes on with its log.
+	logFile, err := os.OpenFile(s.LogPath(spec.Name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return fmt.Errorf("failed to create the log of %s: %w", spec.Name, err)
 	}
@@ -148,12 +151,39 @@ func (s *Supervisor) wait(c *child) {
 	close(c.done)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopping {
+	if s.stopping || c.killed {
 		return
 	}
 	select {
 	case s.failed <- &Exit{Name: c.name, Err: err, LogPath: s.LogPath(c.name)}:
 	default: // The first failure is the cause; the rest follow from it.
+	}
+}
+
+// Kill ends the child called name at once, with its process group, and waits
+// until it is reaped. Its end is no failure, and it can be started again.
+func (s *Supervisor) Kill(ctx context.Context, name string) error {
+	s.mu.Lock()
+	var target *child
+	for _, c := range s.children {
+		if c.name == name && !c.killed {
+			target = c
+		}
+	}
+	if target == nil {
+		s.mu.Unlock()
+		return fmt.Errorf("failed to kill %s: it does not run", name)
+	}
+	target.killed = true
+	s.mu.Unlock()
+	if err := syscall.Kill(-target.cmd.Process.Pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("failed to kill %s: %w", name, err)
+	}
+	select {
+	case <-target.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("failed to wait for the end of %s: %w", name, context.Cause(ctx))
 	}
 }
 

@@ -96,6 +96,19 @@ type Job struct {
 	ItemsTotal  int `json:"itemsTotal"`
 	ItemsDone   int `json:"itemsDone"`
 	ItemsRedone int `json:"itemsRedone"`
+	// ItemsRepeated counts commits of an item beyond its first, which the
+	// ledger refused.
+	ItemsRepeated int `json:"itemsRepeated,omitempty"`
+	// Progress is how many items were done at which time; neighbours differ.
+	Progress []Progress `json:"progress,omitempty"`
+	// Rejected is the answer of the API server, if it refused the job.
+	Rejected string `json:"rejected,omitempty"`
+}
+
+// Progress is how many items of a job were done at a time.
+type Progress struct {
+	At   float64 `json:"at"`
+	Done int     `json:"done"`
 }
 
 // Workload is one Workload (one slice of an elastic job, or one group of a
@@ -145,6 +158,8 @@ type Span struct {
 	// Reason and Message are of the condition that tells why.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Nodes are the pods by node of each PodSet that has an assignment.
+	Nodes map[string]map[string]int `json:"nodes,omitempty"`
 }
 
 // Pod is one pod and its life. A time is nil if it has not come.
@@ -154,6 +169,9 @@ type Pod struct {
 	Namespace string `json:"namespace"`
 	// Job is empty for pods outside the queue.
 	Job string `json:"job,omitempty"`
+	// Workload is the Workload whose name the pod carries; a growth keeps the
+	// name of the first slice.
+	Workload string `json:"workload,omitempty"`
 	// Group is the Ray group; "head" is the head.
 	Group string `json:"group,omitempty"`
 	GPUs  int    `json:"gpus"`
@@ -167,6 +185,8 @@ type Pod struct {
 	// Gone.
 	Stopping *float64 `json:"stopping,omitempty"`
 	Gone     *float64 `json:"gone,omitempty"`
+	// Failed says that it ended with an error, at Gone at the latest.
+	Failed bool `json:"failed,omitempty"`
 	// Unready are the times after Ready during which it was not ready.
 	Unready []Interval `json:"unready,omitempty"`
 }
@@ -184,6 +204,8 @@ type Event struct {
 	Job  string `json:"job,omitempty"`
 	What string `json:"what"`
 	Text string `json:"text"`
+	// Name is the scenario's name for an event that it caused.
+	Name string `json:"name,omitempty"`
 	// Latency, in seconds, is the time since what caused the event, and Since
 	// says what that was; both are empty if there is no such thing.
 	Latency float64 `json:"latency,omitempty"`

@@ -16,11 +16,49 @@ func TestScale(t *testing.T) {
 	idle := func(name string, since float64) Worker {
 		return Worker{Name: name, Ready: true, IdleSince: at(since)}
 	}
+	lost := func(name string, since float64) Worker { return Worker{Name: name, UnreadySince: at(since)} }
 	cases := map[string]struct {
 		group  Group
 		demand int
+		rules  Rules
 		want   *Scaling // at 100 s
 	}{
+		"asks for several when it may": {
+			group:  Group{Min: 1, Max: 6, Replicas: 1, Workers: []Worker{busy("a")}},
+			demand: 50, rules: Rules{Upscale: 3}, want: &Scaling{Replicas: 4},
+		},
+		"never asks for more than the maximum": {
+			group:  Group{Min: 1, Max: 6, Replicas: 5, Workers: []Worker{busy("a"), busy("b"), busy("c"), busy("d"), busy("e")}},
+			demand: 50, rules: Rules{Upscale: 3}, want: &Scaling{Replicas: 6},
+		},
+		"grows by a whole unit": {
+			group:  Group{Min: 0, Max: 10, Replicas: 4, Workers: []Worker{busy("a"), busy("b"), busy("c"), busy("d")}},
+			demand: 8, rules: Rules{Unit: 4}, want: &Scaling{Replicas: 8},
+		},
+		"fills up the unit that it has begun": {
+			group:  Group{Min: 1, Max: 8, Replicas: 1, Workers: []Worker{busy("a")}},
+			demand: 8, rules: Rules{Unit: 4}, want: &Scaling{Replicas: 4},
+		},
+		"stops at the last whole unit below the maximum": {
+			group:  Group{Min: 0, Max: 10, Replicas: 8, Workers: []Worker{busy("a"), busy("b"), busy("c"), busy("d"), busy("e"), busy("f"), busy("g"), busy("h")}},
+			demand: 40, rules: Rules{Unit: 4},
+		},
+		"gives a unit back as a whole": {
+			group:  Group{Min: 0, Max: 8, Replicas: 8, Workers: []Worker{idle("a", 1), idle("b", 1), idle("c", 1), idle("d", 1), idle("e", 1), busy("f"), busy("g"), busy("h")}},
+			demand: 4, rules: Rules{Unit: 4}, want: &Scaling{Replicas: 4, Remove: []string{"a", "b", "c", "d"}},
+		},
+		"keeps a unit of which one is busy": {
+			group:  Group{Min: 0, Max: 8, Replicas: 4, Workers: []Worker{idle("a", 1), idle("b", 1), idle("c", 1), busy("d")}},
+			demand: 0, rules: Rules{Unit: 4},
+		},
+		"gives up a worker that is unready for too long": {
+			group:  Group{Min: 1, Max: 6, Replicas: 3, Workers: []Worker{busy("a"), lost("b", 90), lost("c", 95)}},
+			demand: 50, rules: Rules{RemoveUnready: 10 * time.Second}, want: &Scaling{Replicas: 2, Remove: []string{"b"}},
+		},
+		"bears with it for ever when told so": {
+			group:  Group{Min: 1, Max: 6, Replicas: 2, Workers: []Worker{busy("a"), lost("b", 0)}},
+			demand: 50,
+		},
 		"grows by one, however much there is to do": {
 			group:  Group{Min: 1, Max: 6, Replicas: 1, Workers: []Worker{busy("a")}},
 			demand: 50, want: &Scaling{Replicas: 2},
@@ -75,7 +113,8 @@ func TestScale(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, ok := Scale(at(100), tc.group, tc.demand, timeout)
+			tc.rules.IdleTimeout = timeout
+			got, ok := Scale(at(100), tc.group, tc.demand, tc.rules)
 			if tc.want == nil {
 				if ok {
 					t.Errorf("got %+v, want no change", got)

@@ -4,14 +4,15 @@
 package simray
 
 import (
+	"cmp"
 	"slices"
-	"strings"
 	"time"
 )
 
-// Driver is the program of one job on one Ray cluster: it hands items to idle
-// workers and commits those that are finished. A new driver of the same job
-// skips what an earlier one committed. It is not safe for concurrent use.
+// Driver is the program of one job on one Ray cluster: it hands items to
+// workers with a free slot and commits those that are finished. A new driver
+// of the same job skips what an earlier one committed. It is not safe for
+// concurrent use.
 type Driver struct {
 	job    string
 	work   Work
@@ -20,7 +21,7 @@ type Driver struct {
 	phase   int
 	pending []int // repetitions of the phase that wait for workers
 	running []*item
-	idle    map[string]time.Time // idle worker -> since when
+	workers map[string]*worker
 }
 
 type item struct {
@@ -29,9 +30,19 @@ type item struct {
 	end        time.Time
 }
 
+// worker is a usable worker as the driver knows it.
+type worker struct {
+	name string
+	// loaded is when it has its model and can take items.
+	loaded time.Time
+	busy   int
+	// idleSince is when it had nothing to do last; it counts while busy is 0.
+	idleSince time.Time
+}
+
 // NewDriver returns a driver that has not looked at any worker yet.
 func NewDriver(job string, work Work, ledger *Ledger) *Driver {
-	d := &Driver{job: job, work: work, ledger: ledger, idle: map[string]time.Time{}}
+	d := &Driver{job: job, work: work.withDefaults(), ledger: ledger, workers: map[string]*worker{}}
 	d.fillPhase()
 	return d
 }
@@ -45,30 +56,57 @@ func (d *Driver) Advance(now time.Time, workers []string) {
 	d.startItems(now)
 }
 
-// Done reports whether every item is committed.
-func (d *Driver) Done() bool {
-	return d.phase == len(d.work)
+// Finish commits every open item: the driver ends early.
+func (d *Driver) Finish() {
+	for ; !d.Done(); d.phase++ {
+		for repetition := range d.work.Phases[d.phase].Items {
+			if key := d.key(repetition); !d.ledger.Committed(key) {
+				d.ledger.Commit(key)
+			}
+		}
+	}
+	d.pending, d.running = nil, nil
 }
 
-// Demand is how many workers could be busy now.
+// Done reports whether every item is committed.
+func (d *Driver) Done() bool {
+	return d.phase == len(d.work.Phases)
+}
+
+// Demand is how many workers could be busy now, in whole units.
 func (d *Driver) Demand() int {
 	if d.Done() {
 		return 0
 	}
-	return (len(d.pending) + len(d.running)) * d.work[d.phase].Workers
+	units := (len(d.pending) + len(d.running) + d.work.ItemsPerWorker - 1) / d.work.ItemsPerWorker
+	return units * d.Unit()
 }
+
+// Unit is how many workers one item takes now.
+func (d *Driver) Unit() int {
+	if d.Done() {
+		return 1
+	}
+	return d.work.Phases[d.phase].Workers
+}
+
+// Work is what the driver was made for.
+func (d *Driver) Work() Work { return d.work }
 
 // IdleSince says since when a worker has nothing to do; false means that it is
 // busy or unknown.
-func (d *Driver) IdleSince(worker string) (time.Time, bool) {
-	since, ok := d.idle[worker]
-	return since, ok
+func (d *Driver) IdleSince(name string) (time.Time, bool) {
+	w, ok := d.workers[name]
+	if !ok || w.busy > 0 {
+		return time.Time{}, false
+	}
+	return w.idleSince, true
 }
 
 // fillPhase moves to the first phase with an open item and queues its items.
 func (d *Driver) fillPhase() {
 	for ; !d.Done(); d.phase++ {
-		for repetition := range d.work[d.phase].Items {
+		for repetition := range d.work.Phases[d.phase].Items {
 			if !d.ledger.Committed(d.key(repetition)) {
 				d.pending = append(d.pending, repetition)
 			}
@@ -79,15 +117,24 @@ func (d *Driver) fillPhase() {
 	}
 }
 
+// free takes an item from its workers.
+func (d *Driver) free(it *item, at time.Time) {
+	for _, name := range it.workers {
+		if w := d.workers[name]; w != nil {
+			if w.busy--; w.busy == 0 {
+				w.idleSince = at
+			}
+		}
+	}
+}
+
 func (d *Driver) finishItems(now time.Time) {
 	d.running = slices.DeleteFunc(d.running, func(it *item) bool {
 		if it.end.After(now) {
 			return false
 		}
 		d.ledger.Commit(d.key(it.repetition))
-		for _, worker := range it.workers {
-			d.idle[worker] = it.end
-		}
+		d.free(it, it.end)
 		return true
 	})
 	if !d.Done() && len(d.pending) == 0 && len(d.running) == 0 {
@@ -96,67 +143,66 @@ func (d *Driver) finishItems(now time.Time) {
 }
 
 // syncWorkers takes in new workers and drops lost ones.
-func (d *Driver) syncWorkers(now time.Time, workers []string) {
+func (d *Driver) syncWorkers(now time.Time, names []string) {
 	usable := map[string]bool{}
-	for _, worker := range workers {
-		usable[worker] = true
+	for _, name := range names {
+		usable[name] = true
 	}
 	d.running = slices.DeleteFunc(d.running, func(it *item) bool {
 		if !slices.ContainsFunc(it.workers, func(w string) bool { return !usable[w] }) {
 			return false
 		}
 		d.pending = append(d.pending, it.repetition)
-		for _, worker := range it.workers {
-			d.idle[worker] = now
-		}
+		d.free(it, now)
 		return true
 	})
 	slices.Sort(d.pending)
-	for worker := range d.idle {
-		if !usable[worker] {
-			delete(d.idle, worker)
+	for name := range d.workers {
+		if !usable[name] {
+			delete(d.workers, name)
 		}
 	}
-	busy := map[string]bool{}
-	for _, it := range d.running {
-		for _, worker := range it.workers {
-			busy[worker] = true
-		}
-	}
-	for _, worker := range workers {
-		if _, idle := d.idle[worker]; !idle && !busy[worker] {
-			d.idle[worker] = now
+	for _, name := range names {
+		if d.workers[name] == nil {
+			d.workers[name] = &worker{name: name, loaded: now.Add(d.work.ModelLoad), idleSince: now.Add(d.work.ModelLoad)}
 		}
 	}
 }
 
-// startItems gives items to the workers that were idle for the shortest time,
-// so that the others reach the idle timeout.
+// startItems gives items to the busiest workers with a free slot, and then to
+// those that were idle for the shortest time, so that the others reach the
+// idle timeout. An item that takes several workers gets whole ones.
 func (d *Driver) startItems(now time.Time) {
 	if d.Done() {
 		return
 	}
-	phase := d.work[d.phase]
-	free := make([]string, 0, len(d.idle))
-	for worker := range d.idle {
-		free = append(free, worker)
+	phase := d.work.Phases[d.phase]
+	slots := d.work.ItemsPerWorker
+	if phase.Workers > 1 {
+		slots = 1
 	}
-	slices.SortFunc(free, func(a, b string) int {
-		if c := d.idle[b].Compare(d.idle[a]); c != 0 {
-			return c
+	var open []*worker
+	for _, w := range d.workers {
+		if !w.loaded.After(now) && w.busy < slots {
+			open = append(open, w)
 		}
-		return strings.Compare(a, b)
+	}
+	slices.SortFunc(open, func(a, b *worker) int {
+		return cmp.Or(cmp.Compare(b.busy, a.busy), b.idleSince.Compare(a.idleSince), cmp.Compare(a.name, b.name))
 	})
-	for len(d.pending) > 0 && len(free) >= phase.Workers {
-		it := &item{repetition: d.pending[0], workers: slices.Clone(free[:phase.Workers]), end: now.Add(phase.Duration)}
-		d.pending, free = d.pending[1:], free[phase.Workers:]
-		for _, worker := range it.workers {
-			delete(d.idle, worker)
+	for len(d.pending) > 0 && len(open) >= phase.Workers {
+		it := &item{repetition: d.pending[0], end: now.Add(phase.Duration)}
+		for _, w := range open[:phase.Workers] {
+			w.busy++
+			it.workers = append(it.workers, w.name)
 		}
+		d.pending = d.pending[1:]
+		d.ledger.Start(d.key(it.repetition))
 		d.running = append(d.running, it)
+		open = slices.DeleteFunc(open, func(w *worker) bool { return w.busy >= slots })
 	}
 }
 
 func (d *Driver) key(repetition int) Key {
-	return Key{Job: d.job, Task: d.work[d.phase].Name, Repetition: repetition}
+	return Key{Job: d.job, Task: d.work.Phases[d.phase].Name, Repetition: repetition}
 }

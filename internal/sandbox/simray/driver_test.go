@@ -6,6 +6,8 @@ package simray
 import (
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -21,7 +23,7 @@ func work(phases ...Phase) Work {
 			phases[i].Workers = 1
 		}
 	}
-	return phases
+	return Work{Phases: phases}
 }
 
 // step advances the driver and says what must be true afterwards.
@@ -91,6 +93,36 @@ func TestDriver(t *testing.T) {
 			},
 			wantOver: true,
 		},
+		"a worker works on several items at once": {
+			work: Work{ItemsPerWorker: 2, Phases: []Phase{{Name: "p", Items: 5, Duration: time.Second}}},
+			steps: []step{
+				{at: 0, wantDemand: 3},
+				{at: 1, workers: ab, wantDemand: 3},
+				{at: 2, workers: ab, wantDone: 4, wantDemand: 1},
+				{at: 3, workers: ab, wantDone: 5},
+			},
+			wantOver: true,
+		},
+		"both items of a lost worker are done again": {
+			work: Work{ItemsPerWorker: 2, Phases: []Phase{{Name: "p", Items: 2, Duration: 2 * time.Second}}},
+			steps: []step{
+				{at: 0, workers: []string{"a"}, wantDemand: 1},
+				{at: 1, workers: []string{"b"}, wantDemand: 1},
+				{at: 2.9, workers: []string{"b"}, wantDemand: 1},
+				{at: 3, workers: []string{"b"}, wantDone: 2},
+			},
+			wantOver: true,
+		},
+		"each new worker loads its model first": {
+			work: Work{ModelLoad: 5 * time.Second, Phases: []Phase{{Name: "p", Items: 2, Duration: time.Second}}},
+			steps: []step{
+				{at: 0, workers: []string{"a"}, wantDemand: 2},
+				{at: 5, workers: []string{"a"}, wantDemand: 2},
+				{at: 6, workers: ab, wantDone: 1, wantDemand: 1},
+				{at: 7, workers: ab, wantDone: 2},
+			},
+			wantOver: true,
+		},
 		"losing one worker of a gang's step frees the other": {
 			work: work(Phase{Name: "p", Items: 1, Duration: time.Second, Workers: 2}),
 			steps: []step{
@@ -148,6 +180,33 @@ func TestANewDriverSkipsWhatIsCommitted(t *testing.T) {
 	}
 }
 
+func TestItemsThatAreStartedAgainAreCounted(t *testing.T) {
+	ledger := NewLedger()
+	driver := NewDriver("job", work(Phase{Name: "p", Items: 2, Duration: time.Second}), ledger)
+	driver.Advance(at(0), []string{"a", "b"})
+	driver.Advance(at(0.5), []string{"b"})
+	driver.Advance(at(1), []string{"b"})
+	driver.Advance(at(2), []string{"b"})
+	if diff := cmp.Diff(Account{Done: 2, Redone: 1}, ledger.Account("job")); diff != "" {
+		t.Errorf("account (-want,+got):\n%s", diff)
+	}
+}
+
+func TestFinishCommitsWhatIsOpen(t *testing.T) {
+	ledger := NewLedger()
+	driver := NewDriver("job", work(Phase{Name: "p", Items: 2, Duration: time.Second}, Phase{Name: "q", Items: 3, Duration: time.Second}), ledger)
+	driver.Advance(at(0), []string{"a"})
+	driver.Advance(at(1), []string{"a"})
+	driver.Finish()
+	if diff := cmp.Diff(Account{Done: 5}, ledger.Account("job")); diff != "" || !driver.Done() {
+		t.Errorf("done %v, account (-want,+got):\n%s", driver.Done(), diff)
+	}
+	driver.Advance(at(9), []string{"a"})
+	if got := ledger.Account("job"); got.Repeated != 0 || got.Done != 5 {
+		t.Errorf("later it became %+v", got)
+	}
+}
+
 func TestIdleSince(t *testing.T) {
 	driver := NewDriver("job", work(Phase{Name: "p", Items: 2, Duration: time.Second}, Phase{Name: "q", Items: 1, Duration: 9 * time.Second}), NewLedger())
 	driver.Advance(at(0), []string{"a", "b", "c"})
@@ -180,6 +239,9 @@ func TestLedgerCountsEachItemOnce(t *testing.T) {
 	key := Key{Job: "j", Task: "p", Repetition: 3}
 	if !ledger.Commit(key) || ledger.Commit(key) || !ledger.Committed(key) || ledger.Count("j") != 1 {
 		t.Errorf("a second commit changed something: count %d", ledger.Count("j"))
+	}
+	if diff := cmp.Diff(Account{Done: 1, Repeated: 1}, ledger.Account("j")); diff != "" {
+		t.Errorf("account (-want,+got):\n%s", diff)
 	}
 	if other := (Key{Job: "j", Task: "p", Repetition: 4}); ledger.Committed(other) || !ledger.Commit(other) || ledger.Count("j") != 2 {
 		t.Error("another repetition is not an item of its own")

@@ -14,18 +14,42 @@ type Key struct {
 	Repetition int
 }
 
+// Account is what the ledger says of a job.
+type Account struct {
+	// Done is how many items are committed.
+	Done int
+	// Redone is how many starts of an item were not its first.
+	Redone int
+	// Repeated is how many commits were refused because the item was
+	// committed already.
+	Repeated int
+}
+
 // Ledger remembers the finished items. It stands for storage outside the Ray
 // cluster, so it outlives drivers and clusters. It is safe for concurrent
 // use.
 type Ledger struct {
 	mu        sync.Mutex
 	committed map[Key]bool
-	perJob    map[string]int
+	started   map[Key]bool
+	perJob    map[string]Account
 }
 
 // NewLedger returns an empty ledger.
 func NewLedger() *Ledger {
-	return &Ledger{committed: map[Key]bool{}, perJob: map[string]int{}}
+	return &Ledger{committed: map[Key]bool{}, started: map[Key]bool{}, perJob: map[string]Account{}}
+}
+
+// Start notes that somebody works on an item.
+func (l *Ledger) Start(key Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.started[key] {
+		account := l.perJob[key.Job]
+		account.Redone++
+		l.perJob[key.Job] = account
+	}
+	l.started[key] = true
 }
 
 // Commit records an item as finished. It reports false for an item that is
@@ -33,12 +57,16 @@ func NewLedger() *Ledger {
 func (l *Ledger) Commit(key Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.committed[key] {
-		return false
+	account := l.perJob[key.Job]
+	first := !l.committed[key]
+	if first {
+		l.committed[key] = true
+		account.Done++
+	} else {
+		account.Repeated++
 	}
-	l.committed[key] = true
-	l.perJob[key.Job]++
-	return true
+	l.perJob[key.Job] = account
+	return first
 }
 
 // Committed reports whether an item is finished.
@@ -50,6 +78,11 @@ func (l *Ledger) Committed(key Key) bool {
 
 // Count is the number of finished items of a job.
 func (l *Ledger) Count(job string) int {
+	return l.Account(job).Done
+}
+
+// Account is what is known about a job's items.
+func (l *Ledger) Account(job string) Account {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.perJob[job]

@@ -10,6 +10,7 @@
 package simray
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -24,6 +25,10 @@ const WorkAnnotation = "sandbox.fleet.ai/work"
 // maxItems bounds the items of one phase; more than this is a typing error.
 const maxItems = 1_000_000
 
+// DefaultRemoveUnready is how long the autoscaler bears with a worker that was
+// ready and is not. Measured on a Ray cluster: about ten seconds.
+const DefaultRemoveUnready = 10 * time.Second
+
 // Phase is a number of equal items that do not depend on each other. A phase
 // starts when the one before it is finished.
 type Phase struct {
@@ -33,20 +38,60 @@ type Phase struct {
 	Items int
 	// Duration is how long one item takes.
 	Duration time.Duration
-	// Workers is how many workers one item needs at the same time.
+	// Workers is how many workers one item needs at the same time, as a
+	// placement group does.
 	Workers int
 }
 
-// Work is what a job has to do.
-type Work []Phase
+// Work is what a job has to do, and how its autoscaler behaves.
+type Work struct {
+	Phases []Phase
+	// ItemsPerWorker is how many items a worker works on at the same time.
+	ItemsPerWorker int
+	// ModelLoad is what a new worker takes before its first item.
+	ModelLoad time.Duration
+	// Upscale is how many workers the autoscaler asks for in one step.
+	Upscale int
+	// RemoveUnready is when the autoscaler removes a worker that was ready
+	// and is not any more; 0 is never.
+	RemoveUnready time.Duration
+	// FixedSize says that there is no autoscaler, whatever the manifest says.
+	FixedSize bool
+}
 
 // Items is the number of items of all phases.
 func (w Work) Items() int {
 	total := 0
-	for _, phase := range w {
+	for _, phase := range w.Phases {
 		total += phase.Items
 	}
 	return total
+}
+
+// Scaled is the work in the time of a run in which one second stands for
+// scale seconds.
+func (w Work) Scaled(scale float64) Work {
+	shorter := func(d time.Duration) time.Duration { return time.Duration(float64(d) / scale) }
+	w.ModelLoad, w.RemoveUnready = shorter(w.ModelLoad), shorter(w.RemoveUnready)
+	phases := make([]Phase, len(w.Phases))
+	for i, phase := range w.Phases {
+		phase.Duration = shorter(phase.Duration)
+		phases[i] = phase
+	}
+	w.Phases = phases
+	return w
+}
+
+// withDefaults fills in what is not set.
+func (w Work) withDefaults() Work {
+	w.ItemsPerWorker, w.Upscale = cmp.Or(w.ItemsPerWorker, 1), cmp.Or(w.Upscale, 1)
+	phases := make([]Phase, len(w.Phases))
+	for i, phase := range w.Phases {
+		phase.Workers = cmp.Or(phase.Workers, 1)
+		phases[i] = phase
+	}
+	w.Phases = phases
+	return w
 }
 
 // ParseWork reads the value of WorkAnnotation. Errors name the phase and the
@@ -59,44 +104,44 @@ func ParseWork(annotation string) (Work, error) {
 		Workers  *int             `json:"workers"`
 	}
 	if err := yaml.UnmarshalStrict([]byte(annotation), &raw); err != nil {
-		return nil, fmt.Errorf("failed to read annotation %s, want a list of {name, items, duration, workers}: %w", WorkAnnotation, err)
+		return Work{}, fmt.Errorf("failed to read annotation %s, want a list of {name, items, duration, workers}: %w", WorkAnnotation, err)
 	}
 	if len(raw) == 0 {
-		return nil, fmt.Errorf("annotation %s has no phase, at least one is needed", WorkAnnotation)
+		return Work{}, fmt.Errorf("annotation %s has no phase, at least one is needed", WorkAnnotation)
 	}
-	work := make(Work, 0, len(raw))
+	work := Work{RemoveUnready: DefaultRemoveUnready}
 	names := map[string]int{}
 	for i, r := range raw {
 		phase := Phase{Name: r.Name, Workers: 1}
-		bad := func(field string, value any, allowed string) error {
-			return fmt.Errorf("annotation %s: [%d].%s is %v, allowed is %s", WorkAnnotation, i, field, value, allowed)
+		bad := func(field string, value any, allowed string) (Work, error) {
+			return Work{}, fmt.Errorf("annotation %s: [%d].%s is %v, allowed is %s", WorkAnnotation, i, field, value, allowed)
 		}
 		if phase.Name == "" {
 			phase.Name = fmt.Sprintf("phase-%d", i)
 		}
 		if first, ok := names[phase.Name]; ok {
-			return nil, bad("name", phase.Name, fmt.Sprintf("a name of its own, [%d] has this one", first))
+			return bad("name", phase.Name, fmt.Sprintf("a name of its own, [%d] has this one", first))
 		}
 		names[phase.Name] = i
 		if r.Items == nil {
-			return nil, bad("items", "missing", "a number from 1")
+			return bad("items", "missing", "a number from 1")
 		}
 		if phase.Items = *r.Items; phase.Items < 1 || phase.Items > maxItems {
-			return nil, bad("items", phase.Items, fmt.Sprintf("1 to %d", maxItems))
+			return bad("items", phase.Items, fmt.Sprintf("1 to %d", maxItems))
 		}
 		if r.Duration == nil {
-			return nil, bad("duration", "missing", "a duration above 0, such as 1500ms")
+			return bad("duration", "missing", "a duration above 0, such as 1500ms")
 		}
 		if phase.Duration = r.Duration.Duration; phase.Duration <= 0 {
-			return nil, bad("duration", phase.Duration, "a duration above 0, such as 1500ms")
+			return bad("duration", phase.Duration, "a duration above 0, such as 1500ms")
 		}
 		if r.Workers != nil {
 			phase.Workers = *r.Workers
 		}
 		if phase.Workers < 1 {
-			return nil, bad("workers", phase.Workers, "a number from 1")
+			return bad("workers", phase.Workers, "a number from 1")
 		}
-		work = append(work, phase)
+		work.Phases = append(work.Phases, phase)
 	}
-	return work, nil
+	return work.withDefaults(), nil
 }

@@ -20,8 +20,11 @@ func TestParseWork(t *testing.T) {
 		"phases with and without names": {
 			annotation: "- {items: 1, duration: 500ms}\n- {name: burst, items: 30, duration: 1s, workers: 2}\n",
 			want: Work{
-				{Name: "phase-0", Items: 1, Duration: 500 * time.Millisecond, Workers: 1},
-				{Name: "burst", Items: 30, Duration: time.Second, Workers: 2},
+				Phases: []Phase{
+					{Name: "phase-0", Items: 1, Duration: 500 * time.Millisecond, Workers: 1},
+					{Name: "burst", Items: 30, Duration: time.Second, Workers: 2},
+				},
+				ItemsPerWorker: 1, Upscale: 1, RemoveUnready: 10 * time.Second,
 			},
 		},
 		"nothing":               {annotation: "", wantErr: "has no phase"},
@@ -58,5 +61,16 @@ func TestParseWork(t *testing.T) {
 				t.Errorf("got %d items, want 31", got.Items())
 			}
 		})
+	}
+}
+
+func TestScaled(t *testing.T) {
+	w := Work{ModelLoad: 20 * time.Second, RemoveUnready: 10 * time.Second, Phases: []Phase{{Name: "p", Items: 2, Duration: time.Minute}}}
+	want := Work{ModelLoad: 2 * time.Second, RemoveUnready: time.Second, Phases: []Phase{{Name: "p", Items: 2, Duration: 6 * time.Second}}}
+	if diff := cmp.Diff(want, w.Scaled(10)); diff != "" {
+		t.Errorf("scaled (-want,+got):\n%s", diff)
+	}
+	if w.Phases[0].Duration != time.Minute {
+		t.Error("the original was changed")
 	}
 }

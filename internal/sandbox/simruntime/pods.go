@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	"github.com/ray-project/kuberay/ray-operator/controllers/ray/utils"
@@ -59,6 +60,29 @@ func (p clusterPods) readyWorkers() []string {
 		}
 	}
 	return names
+}
+
+// noteReadiness remembers which workers were ready and since when they are
+// not.
+func (j *job) noteReadiness(now time.Time, pods clusterPods) {
+	there := map[string]bool{}
+	for i := range pods.workers {
+		name := pods.workers[i].Name
+		there[name] = true
+		switch {
+		case isReady(&pods.workers[i]):
+			j.ready[name] = true
+			delete(j.unready, name)
+		case j.ready[name] && j.unready[name].IsZero():
+			j.unready[name] = now
+		}
+	}
+	for name := range j.ready {
+		if !there[name] {
+			delete(j.ready, name)
+			delete(j.unready, name)
+		}
+	}
 }
 
 func isReady(pod *corev1.Pod) bool {

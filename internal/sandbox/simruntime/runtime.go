@@ -26,9 +26,9 @@ import (
 const (
 	// tickPeriod is how often drivers look at their workers.
 	tickPeriod = 50 * time.Millisecond
-	// scalePeriod is how often the autoscaler decides. Ray's own takes 5 s;
-	// items here are short in proportion.
-	scalePeriod = 500 * time.Millisecond
+	// scalePeriod is how often the autoscaler decides, in time of the story;
+	// the default of Ray's.
+	scalePeriod = 5 * time.Second
 )
 
 // ErrUnknownJob says that a dashboard has no job of the given id.
@@ -45,8 +45,10 @@ type Runtime struct {
 	clock  clock.WithTicker
 	log    logr.Logger
 
-	mu   sync.Mutex
-	jobs map[jobKey]*job
+	mu    sync.Mutex
+	jobs  map[jobKey]*job
+	works map[types.NamespacedName]simray.Work
+	scale float64
 }
 
 type jobKey struct {
@@ -65,15 +67,50 @@ type Job struct {
 
 type job struct {
 	Job
+	rayJob    types.NamespacedName
 	head      types.UID
 	driver    *simray.Driver // nil when the work could not be read
 	nextScale time.Time
+	// unready is since when workers that were ready are not.
+	unready map[string]time.Time
+	ready   map[string]bool
 }
 
 // New returns a Runtime. c should read from a cache: it is asked many times a
 // second.
 func New(c client.Client, ledger *simray.Ledger, clk clock.WithTicker, log logr.Logger) *Runtime {
-	return &Runtime{client: c, ledger: ledger, clock: clk, log: log, jobs: map[jobKey]*job{}}
+	return &Runtime{
+		client: c, ledger: ledger, clock: clk, log: log,
+		jobs: map[jobKey]*job{}, works: map[types.NamespacedName]simray.Work{}, scale: 1,
+	}
+}
+
+// SetTimeScale says how many seconds of the story one second of the run
+// stands for. It counts for jobs that are submitted later.
+func (r *Runtime) SetTimeScale(scale float64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.scale = scale
+}
+
+// SetWork says what the driver of a RayJob does, in place of the annotation.
+func (r *Runtime) SetWork(rayJob types.NamespacedName, work simray.Work) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.works[rayJob] = work
+}
+
+// Finish lets the driver of a RayJob end at once, with all items done.
+func (r *Runtime) Finish(rayJob types.NamespacedName) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, j := range r.jobs {
+		if j.rayJob == rayJob && j.driver != nil && !rayv1.IsJobTerminal(j.Status) {
+			j.driver.Finish()
+			return nil
+		}
+	}
+	return fmt.Errorf("failed to finish job %s: its driver does not run", rayJob)
 }
 
 // Start runs the simulation until ctx is done.
@@ -102,17 +139,22 @@ func (r *Runtime) Submit(ctx context.Context, cluster types.NamespacedName, rayJ
 	}
 	now := r.clock.Now()
 	j := &job{
-		Job:  Job{ID: rayJob.Status.JobId, Entrypoint: rayJob.Spec.Entrypoint, Status: rayv1.JobStatusRunning, Start: now},
-		head: pods.head.UID,
-	}
-	work, err := simray.ParseWork(rayJob.Annotations[simray.WorkAnnotation])
-	if err != nil {
-		j.Status, j.Message, j.End = rayv1.JobStatusFailed, err.Error(), now
-	} else {
-		j.driver = simray.NewDriver(string(rayJob.UID), work, r.ledger)
+		Job:    Job{ID: rayJob.Status.JobId, Entrypoint: rayJob.Spec.Entrypoint, Status: rayv1.JobStatusRunning, Start: now},
+		rayJob: client.ObjectKeyFromObject(rayJob),
+		head:   pods.head.UID,
+		ready:  map[string]bool{}, unready: map[string]time.Time{},
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	work, known := r.works[j.rayJob]
+	if !known {
+		work, err = simray.ParseWork(rayJob.Annotations[simray.WorkAnnotation])
+	}
+	if err != nil {
+		j.Status, j.Message, j.End = rayv1.JobStatusFailed, err.Error(), now
+	} else {
+		j.driver = simray.NewDriver(string(rayJob.UID), work.Scaled(r.scale), r.ledger)
+	}
 	key := jobKey{cluster, j.ID}
 	if _, ok := r.jobs[key]; ok {
 		return fmt.Errorf("failed to submit job %q to %s: it exists already", j.ID, cluster)
@@ -197,8 +239,9 @@ func (r *Runtime) tick(ctx context.Context) {
 			continue
 		}
 		if !now.Before(j.nextScale) {
-			j.nextScale = now.Add(scalePeriod)
-			if err := r.scale(ctx, now, key.cluster, j.driver, pods); err != nil {
+			j.nextScale = now.Add(time.Duration(float64(scalePeriod) / r.scale))
+			j.noteReadiness(now, pods)
+			if err := r.scaleGroups(ctx, now, key.cluster, j, pods); err != nil {
 				r.log.Error(err, "Failed to scale a Ray cluster", "cluster", key.cluster)
 			}
 		}

@@ -257,24 +257,26 @@ func TestAHeadThatIsNotReadyStopsTheDriver(t *testing.T) {
 
 func TestTheAutoscalerGrowsStepByStepAndShrinks(t *testing.T) {
 	w := newWorld(t)
+	const step = scalePeriod / 10
+	w.rt.SetTimeScale(10)
 	w.pod("head", rayv1.HeadNode, true)
 	w1 := w.pod("w1", rayv1.WorkerNode, true)
-	if err := w.rt.Submit(w.ctx, name, rayJob("- {items: 4, duration: 10s}\n- {items: 1, duration: 30s}")); err != nil {
+	if err := w.rt.Submit(w.ctx, name, rayJob("- {items: 4, duration: 100s}\n- {items: 1, duration: 300s}")); err != nil {
 		t.Fatal(err)
 	}
 	w.pass(0)
 	w.wantGroup("at first", 2)
 	waiting := w.pod("w2", rayv1.WorkerNode, false)
-	w.pass(scalePeriod)
+	w.pass(step)
 	w.wantGroup("while the second worker is not ready", 2)
 	w.delete(waiting)
 	w2 := w.pod("w2", rayv1.WorkerNode, true)
-	w.pass(scalePeriod / 2)
+	w.pass(step / 2)
 	w.wantGroup("between two decisions", 2)
-	w.pass(scalePeriod / 2)
+	w.pass(step / 2)
 	w.wantGroup("when the second worker is ready", 3)
 	w.pod("w3", rayv1.WorkerNode, true)
-	w.pass(scalePeriod)
+	w.pass(step)
 	w.wantGroup("at the maximum", 3)
 
 	// At 11.5 s the first three items are over. w3 was the last to finish, so
@@ -282,12 +284,64 @@ func TestTheAutoscalerGrowsStepByStepAndShrinks(t *testing.T) {
 	w.pass(10 * time.Second)
 	w.pass(10 * time.Second)
 	w.wantGroup("with work for one worker, after the idle timeout", 1, "w1", "w2")
-	w.pass(scalePeriod)
+	w.pass(step)
 	w.wantGroup("while the removed workers are still there", 1, "w1", "w2")
 	w.delete(w1)
 	w.delete(w2)
-	w.pass(scalePeriod)
+	w.pass(step)
 	w.wantGroup("when the removed workers are gone", 1)
+}
+
+func TestAWorkerThatCeasesToBeReadyIsGivenUp(t *testing.T) {
+	w := newWorld(t)
+	w.pod("head", rayv1.HeadNode, true)
+	w1 := w.pod("w1", rayv1.WorkerNode, true)
+	job := rayJob("")
+	job.Namespace, job.Name = name.Namespace, "eval"
+	w.rt.SetWork(types.NamespacedName{Namespace: name.Namespace, Name: "eval"}, simray.Work{
+		RemoveUnready: 10 * time.Second, Phases: []simray.Phase{{Name: "p", Items: 1, Duration: time.Hour}},
+	})
+	if err := w.rt.Submit(w.ctx, name, job); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(0)
+	w1.Status.Conditions[0].Status = corev1.ConditionFalse
+	if err := w.client.Status().Update(w.ctx, w1); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(scalePeriod) // It is seen to be unready.
+	w.pass(scalePeriod)
+	w.wantGroup("after half of the time", 1)
+	w.pass(scalePeriod)
+	w.wantGroup("after all of it", 0, "w1")
+}
+
+func TestResizeNamesTheYoungest(t *testing.T) {
+	w := newWorld(t)
+	var cluster rayv1.RayCluster
+	if err := w.client.Get(w.ctx, name, &cluster); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Labels = map[string]string{utils.RayOriginatedFromCRNameLabelKey: "eval"}
+	cluster.Spec.WorkerGroupSpecs[0].Replicas = ptr.To[int32](3)
+	if err := w.client.Update(w.ctx, &cluster); err != nil {
+		t.Fatal(err)
+	}
+	for i, worker := range []string{"w2", "w1", "w3"} {
+		pod := w.pod(worker, rayv1.WorkerNode, true)
+		pod.CreationTimestamp = metav1.NewTime(w.clock.Now().Add(time.Duration(i) * time.Minute))
+		if err := w.client.Update(w.ctx, pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	job := types.NamespacedName{Namespace: name.Namespace, Name: "eval"}
+	if err := w.rt.Resize(w.ctx, job, "", 1); err != nil {
+		t.Fatal(err)
+	}
+	w.wantGroup("after a resize to 1", 1, "w1", "w3")
+	if err := w.rt.Resize(w.ctx, job, "other", 1); err == nil || !strings.Contains(err.Error(), `no Ray cluster with a group "other"`) {
+		t.Errorf("an unknown group gave %v", err)
+	}
 }
 
 func TestADecisionOnAnOldCopyIsDropped(t *testing.T) {

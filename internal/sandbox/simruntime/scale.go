@@ -4,6 +4,7 @@
 package simruntime
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,9 +26,10 @@ import (
 // defaultIdleTimeout is Ray's, for manifests that name none.
 const defaultIdleTimeout = 60 * time.Second
 
-// scale lets the autoscaler decide about each worker group of a cluster. The
-// model has one kind of work, so each group sees all of the demand.
-func (r *Runtime) scale(ctx context.Context, now time.Time, name types.NamespacedName, driver *simray.Driver, pods clusterPods) error {
+// scaleGroups lets the autoscaler decide about each worker group of a cluster.
+// The model has one kind of work, so each group sees all of the demand.
+func (r *Runtime) scaleGroups(ctx context.Context, now time.Time, name types.NamespacedName, j *job, pods clusterPods) error {
+	work := j.driver.Work()
 	var cluster rayv1.RayCluster
 	if err := r.client.Get(ctx, name, &cluster); err != nil {
 		return fmt.Errorf("failed to get RayCluster %s: %w", name, err)
@@ -35,11 +37,17 @@ func (r *Runtime) scale(ctx context.Context, now time.Time, name types.Namespace
 	if !ptr.Deref(cluster.Spec.EnableInTreeAutoscaling, false) || !cluster.DeletionTimestamp.IsZero() {
 		return nil
 	}
+	rules := simray.Rules{
+		IdleTimeout:   time.Duration(float64(idleTimeout(&cluster)) / r.scale),
+		RemoveUnready: work.RemoveUnready,
+		Upscale:       work.Upscale,
+		Unit:          j.driver.Unit(),
+	}
 	var errs []error
 	for i := range cluster.Spec.WorkerGroupSpecs {
 		spec := &cluster.Spec.WorkerGroupSpecs[i]
-		group := groupOf(spec, driver, pods)
-		if scaling, ok := simray.Scale(now, group, driver.Demand(), idleTimeout(&cluster)); ok {
+		group := groupOf(spec, j, pods)
+		if scaling, ok := simray.Scale(now, group, j.driver.Demand(), rules); ok && !work.FixedSize {
 			errs = append(errs, r.patchGroup(ctx, &cluster, i, scaling.Replicas, scaling.Remove))
 			continue
 		}
@@ -50,7 +58,47 @@ func (r *Runtime) scale(ctx context.Context, now time.Time, name types.Namespace
 	return errors.Join(errs...)
 }
 
-func groupOf(spec *rayv1.WorkerGroupSpec, driver *simray.Driver, pods clusterPods) simray.Group {
+// Resize sets the size of a worker group of a RayJob's cluster as an
+// autoscaler would: it names the workers to remove, the youngest first. An
+// empty group means the first.
+func (r *Runtime) Resize(ctx context.Context, rayJob types.NamespacedName, group string, replicas int) error {
+	var clusters rayv1.RayClusterList
+	err := r.client.List(ctx, &clusters, client.InNamespace(rayJob.Namespace), client.MatchingLabels{utils.RayOriginatedFromCRNameLabelKey: rayJob.Name})
+	if err != nil {
+		return fmt.Errorf("failed to list the Ray clusters of %s: %w", rayJob, err)
+	}
+	for i := range clusters.Items {
+		cluster := &clusters.Items[i]
+		if !cluster.DeletionTimestamp.IsZero() {
+			continue
+		}
+		for index := range cluster.Spec.WorkerGroupSpecs {
+			if name := cluster.Spec.WorkerGroupSpecs[index].GroupName; group == "" || group == name {
+				pods, err := r.pods(ctx, client.ObjectKeyFromObject(cluster))
+				if err != nil {
+					return err
+				}
+				return r.patchGroup(ctx, cluster, index, replicas, surplus(pods.workers, name, replicas))
+			}
+		}
+	}
+	return fmt.Errorf("failed to resize %s: it has no Ray cluster with a group %q", rayJob, group)
+}
+
+// surplus names the youngest workers of a group beyond the first keep.
+func surplus(workers []corev1.Pod, group string, keep int) []string {
+	workers = slices.DeleteFunc(slices.Clone(workers), func(pod corev1.Pod) bool { return pod.Labels[utils.RayNodeGroupLabelKey] != group })
+	slices.SortStableFunc(workers, func(a, b corev1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(len(a.Spec.SchedulingGates), len(b.Spec.SchedulingGates)))
+	})
+	var names []string
+	for i := keep; i < len(workers); i++ {
+		names = append(names, workers[i].Name)
+	}
+	return names
+}
+
+func groupOf(spec *rayv1.WorkerGroupSpec, j *job, pods clusterPods) simray.Group {
 	group := simray.Group{
 		Min:      int(ptr.Deref(spec.MinReplicas, 0)),
 		Max:      int(ptr.Deref(spec.MaxReplicas, 0)),
@@ -62,8 +110,8 @@ func groupOf(spec *rayv1.WorkerGroupSpec, driver *simray.Driver, pods clusterPod
 		if pod.Labels[utils.RayNodeGroupLabelKey] != spec.GroupName || slices.Contains(spec.ScaleStrategy.WorkersToDelete, pod.Name) {
 			continue
 		}
-		worker := simray.Worker{Name: pod.Name, Ready: isReady(pod)}
-		worker.IdleSince, _ = driver.IdleSince(pod.Name)
+		worker := simray.Worker{Name: pod.Name, Ready: isReady(pod), UnreadySince: j.unready[pod.Name]}
+		worker.IdleSince, _ = j.driver.IdleSince(pod.Name)
 		group.Workers = append(group.Workers, worker)
 	}
 	return group

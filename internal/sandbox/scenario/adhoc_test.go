@@ -1,7 +1,7 @@
 // Copyright The kueue-fleet Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package sandbox
+package scenario
 
 import (
 	"os"
@@ -19,7 +19,7 @@ metadata:
 spec: {entrypoint: python a.py}
 `
 
-func TestLoadJobs(t *testing.T) {
+func TestAdHoc(t *testing.T) {
 	cases := map[string]struct {
 		files     []string
 		wantItems []int
@@ -33,7 +33,7 @@ func TestLoadJobs(t *testing.T) {
 		"another version":     {files: []string{strings.Replace(goodJob, "ray.io/v1", "ray.io/v1alpha1", 1)}, wantErr: "are ray.io/v1alpha1 RayJob, allowed is ray.io/v1 RayJob"},
 		"another namespace":   {files: []string{strings.Replace(goodJob, "fleet-train-jobs", "default", 1)}, wantErr: `metadata.namespace is "default", allowed is "fleet-train-jobs"`},
 		"a field that is not": {files: []string{strings.Replace(goodJob, "entrypoint:", "entrypiont:", 1)}, wantErr: `unknown field "spec.entrypiont"`},
-		"work that is wrong":  {files: []string{strings.Replace(goodJob, "items: 3", "items: 0", 1)}, wantErr: "[0].items is 0"},
+		"work that is wrong":  {files: []string{strings.Replace(goodJob, "items: 3", "items: 0", 1)}, wantErr: `[0].items is 0`},
 		"two jobs of one name": {
 			files:   []string{goodJob, goodJob},
 			wantErr: `1.yaml: RayJob "a": metadata.name is taken by the job in `,
@@ -50,7 +50,7 @@ func TestLoadJobs(t *testing.T) {
 				}
 				paths = append(paths, path)
 			}
-			jobs, err := LoadJobs(paths...)
+			_, jobs, err := AdHoc(paths...)
 			if tc.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
 					t.Errorf("got %v, want an error with %q", err, tc.wantErr)
@@ -64,8 +64,8 @@ func TestLoadJobs(t *testing.T) {
 				t.Fatalf("got %d jobs, want %d", len(jobs), len(tc.wantItems))
 			}
 			for i, job := range jobs {
-				if job.work.Items() != tc.wantItems[i] {
-					t.Errorf("job %d has %d items, want %d", i, job.work.Items(), tc.wantItems[i])
+				if job.Work.Items() != tc.wantItems[i] {
+					t.Errorf("job %d has %d items, want %d", i, job.Work.Items(), tc.wantItems[i])
 				}
 			}
 		})
@@ -73,11 +73,11 @@ func TestLoadJobs(t *testing.T) {
 }
 
 func TestTheExamplesLoad(t *testing.T) {
-	examples, err := filepath.Glob("../../examples/*.yaml")
+	examples, err := filepath.Glob("../../../examples/*.yaml")
 	if err != nil || len(examples) == 0 {
 		t.Fatalf("no examples: %v", err)
 	}
-	if _, err := LoadJobs(examples...); err != nil {
+	if _, _, err := AdHoc(examples...); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,0 +1,120 @@
+// Copyright The kueue-fleet Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+// Check is something that must hold. Exactly one kind is set.
+type Check struct {
+	Name      string          `yaml:"name" doc:"a sentence that says what must hold; must be set"`
+	Sequence  []Condition     `yaml:"sequence" doc:"these hold one after the other (or at once)"`
+	Within    *WithinCheck    `yaml:"within" doc:"something holds soon after something else"`
+	Never     *NeverCheck     `yaml:"never" doc:"something never holds"`
+	Counts    *CountsCheck    `yaml:"counts" doc:"the sizes that were admitted, in order"`
+	Nodes     *NodesCheck     `yaml:"nodes" doc:"where the workers ran"`
+	Evictions *EvictionsCheck `yaml:"evictions" doc:"how often a job was evicted"`
+	Items     *ItemsCheck     `yaml:"items" doc:"the work that was done"`
+	KeptPods  *KeptPodsCheck  `yaml:"keptPods" doc:"pods that stayed the same pods"`
+	Messages  *MessagesCheck  `yaml:"messages" doc:"what the Workload said while it waited"`
+	Rejected  *RejectedCheck  `yaml:"rejected" doc:"the API server's answer to a job that is refused"`
+	Waited    *WaitedCheck    `yaml:"waited" doc:"how long a job waited"`
+}
+
+// WithinCheck bounds a wait. It is a bound on real time, for what must not
+// depend on a later event; benchmarks measure speed.
+type WithinCheck struct {
+	Condition Condition   `yaml:"condition" doc:"what must hold"`
+	After     []Condition `yaml:"after" doc:"counted from when these held, one after the other; default from the start"`
+	Limit     Duration    `yaml:"limit" doc:"real time; must be set"`
+}
+
+// NeverCheck forbids a condition during a time.
+type NeverCheck struct {
+	Condition Condition   `yaml:"condition" doc:"what must not hold"`
+	From      []Condition `yaml:"from" doc:"from when these held, one after the other; default from the start"`
+	Until     []Condition `yaml:"until" doc:"until these held after that; default to the end. It must come true"`
+}
+
+// CountsCheck compares admitted sizes.
+type CountsCheck struct {
+	Job   string `yaml:"job" doc:"the job; must be set"`
+	Group string `yaml:"group" doc:"worker group; default all but the head"`
+	Are   []int  `yaml:"are" doc:"exactly these sizes, 0 for a time without admission"`
+	Begin []int  `yaml:"begin" doc:"these first"`
+	End   []int  `yaml:"end" doc:"these last"`
+	Never []int  `yaml:"never" doc:"none of these at any time"`
+}
+
+// NodesCheck compares nodes.
+type NodesCheck struct {
+	Job    string   `yaml:"job" doc:"the job; must be set"`
+	Group  string   `yaml:"group" doc:"worker group or head; default all workers"`
+	Are    []string `yaml:"are" doc:"exactly these over the whole run"`
+	AtMost int      `yaml:"atMost" doc:"so many at most"`
+	Spread []int    `yaml:"spread" doc:"the most pods at one time on each node, largest first"`
+}
+
+// EvictionsCheck counts evictions.
+type EvictionsCheck struct {
+	Job    string `yaml:"job" doc:"the job; must be set"`
+	Are    int    `yaml:"are" doc:"exactly so many"`
+	Reason string `yaml:"reason" doc:"each for this reason, such as Preempted or PodsReadyTimeout"`
+}
+
+// ItemsCheck looks at the ledger.
+type ItemsCheck struct {
+	Job    string `yaml:"job" doc:"the job; must be set"`
+	Done   *int   `yaml:"done" doc:"so many, each committed once; default all"`
+	Redone *int   `yaml:"redoneAtMost" doc:"so many items were started again at most; default any number"`
+}
+
+// KeptPodsCheck compares pods of two times.
+type KeptPodsCheck struct {
+	Job   string      `yaml:"job" doc:"the job; must be set"`
+	Group string      `yaml:"group" doc:"worker group or head; default all workers"`
+	From  []Condition `yaml:"from" doc:"the pods that ran when these held, one after the other; must be set"`
+	Until []Condition `yaml:"until" doc:"still ran when these held after that; must be set"`
+}
+
+// MessagesCheck looks for text in the messages of a waiting Workload.
+type MessagesCheck struct {
+	Job      string   `yaml:"job" doc:"the job; must be set"`
+	Contain  []string `yaml:"contain" doc:"each is part of some message"`
+	Together []string `yaml:"together" doc:"all are part of one message"`
+	Lack     []string `yaml:"lack" doc:"none is part of any message"`
+	AtMost   int      `yaml:"atMost" doc:"so many different messages while it waited; default any number"`
+}
+
+// RejectedCheck looks at the answer to a create.
+type RejectedCheck struct {
+	Job     string   `yaml:"job" doc:"the job; must be set"`
+	Contain []string `yaml:"contain" doc:"each is part of the answer"`
+}
+
+// WaitedCheck bounds the time before the first admission.
+type WaitedCheck struct {
+	Job     string    `yaml:"job" doc:"the job; must be set"`
+	AtMost  *Duration `yaml:"atMost" doc:"real time from submission to admission"`
+	AtLeast *Duration `yaml:"atLeast" doc:"real time from submission to admission"`
+}
+
+// Reference is a measure of another run.
+type Reference struct {
+	Measure string `yaml:"measure" doc:"what was measured, in words; must be set"`
+	Value   string `yaml:"value" doc:"what it was; must be set"`
+	Metric  Metric `yaml:"metric" doc:"the same measure of this run; a job and a name"`
+}
+
+// Metric is a measure of a job in this run.
+type Metric struct {
+	Name  string `yaml:"name" doc:"growth-latency, readmission, sizes, evictions, nodes, waited, drain, head-drain, items, redone, duration, first-item-after-eviction, result"`
+	Job   string `yaml:"job" doc:"the job; must be set"`
+	Group string `yaml:"group" doc:"worker group; default all but the head"`
+}
+
+// MetricNames are the allowed values of Metric.Name.
+func MetricNames() []string {
+	return []string{
+		"growth-latency", "readmission", "sizes", "evictions", "nodes", "waited", "drain", "head-drain",
+		"items", "redone", "duration", "first-item-after-eviction", "result",
+	}
+}
