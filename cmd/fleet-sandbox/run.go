@@ -39,6 +39,7 @@ type boxFlags struct {
 	memInfo         string
 	portBase        int
 	armName         string
+	log             *sandbox.Log
 }
 
 func (f *boxFlags) add(cmd *cobra.Command) {
@@ -54,6 +55,9 @@ func (f *boxFlags) add(cmd *cobra.Command) {
 }
 
 func (f *boxFlags) options(cmd *cobra.Command, root string, s *scenario.Scenario) sandbox.Options {
+	if f.log == nil {
+		f.log = sandbox.NewLog()
+	}
 	orDefault := func(value string, names ...string) string {
 		if value != "" {
 			return value
@@ -71,6 +75,7 @@ func (f *boxFlags) options(cmd *cobra.Command, root string, s *scenario.Scenario
 		Scenario:        s,
 		ManagerName:     f.armName,
 		Clock:           clock.RealClock{},
+		Log:             f.log,
 		Out:             cmd.OutOrStdout(),
 	}
 }

@@ -61,6 +61,8 @@ type Options struct {
 	// itself.
 	ManagerName string
 	Clock       clock.WithTicker
+	// Log is the process's one Log.
+	Log *Log
 	// Out gets what a user wants to read.
 	Out io.Writer
 }

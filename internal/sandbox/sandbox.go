@@ -13,11 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"fleet.ai/kueue-fleet/internal/sandbox/cluster"
@@ -43,7 +39,6 @@ type Sandbox struct {
 	proc    process.ProcFS
 	sup     *process.Supervisor
 	logFile io.Closer
-	log     logr.Logger
 
 	// ctx ends with the sandbox; its cause is why.
 	ctx    context.Context
@@ -176,6 +171,7 @@ func (s *Sandbox) down(keepLogs bool) error {
 	}
 	errs := []error{s.sup.StopAll(ctx)}
 	if s.logFile != nil {
+		s.opts.Log.turn(io.Discard)
 		errs = append(errs, s.logFile.Close())
 	}
 	if keepLogs {
@@ -195,10 +191,7 @@ func (s *Sandbox) openLog() error {
 		return fmt.Errorf("failed to create the log of the reconcilers: %w", err)
 	}
 	s.logFile = f
-	s.log = zap.New(zap.WriteTo(f), zap.UseDevMode(false))
-	// KubeRay logs through the global logger.
-	ctrl.SetLogger(s.log)
-	klog.SetLogger(s.log)
+	s.opts.Log.turn(f)
 	return nil
 }
 

@@ -163,11 +163,11 @@ func (s *Sandbox) startControllers() error {
 	if err := s.cluster.StartControllers(); err != nil {
 		return err
 	}
-	ray, err := kuberay.NewManager(s.rest, s.log, kueue.AddToScheme)
+	ray, err := kuberay.NewManager(s.rest, s.opts.Log.logger, kueue.AddToScheme)
 	if err != nil {
 		return err
 	}
-	s.runtime = simruntime.New(ray.GetClient(), s.ledger, clock.RealClock{}, s.log.WithName("simulated-ray"))
+	s.runtime = simruntime.New(ray.GetClient(), s.ledger, clock.RealClock{}, s.opts.Log.logger.WithName("simulated-ray"))
 	if err := kuberay.AddReconcilers(s.ctx, ray, simruntime.NewProvider(s.runtime)); err != nil {
 		return err
 	}

@@ -43,10 +43,13 @@ type Recorder struct {
 	out     func(timeline.Event)
 	waiting []chan struct{}
 
-	nodes     map[string]int
-	jobs      map[types.UID]int
-	workloads map[types.UID]int
-	pods      map[types.UID]int
+	nodes map[string]int
+	jobs  map[types.UID]int
+	// workerGPUs is how many GPUs a worker of a job has; the model has one
+	// kind of work, which the first group does.
+	workerGPUs map[types.UID]int
+	workloads  map[types.UID]int
+	pods       map[types.UID]int
 	// clusters tells whose Ray cluster it is, and homeless whose pods were
 	// seen before it.
 	clusters map[types.NamespacedName]string
@@ -60,7 +63,7 @@ func New(rec recording.Recording, plan map[string]Job, ledger *simray.Ledger, gp
 	return &Recorder{
 		gpu: gpu, start: rec.Started, rec: rec, plan: plan, ledger: ledger, out: out,
 		tracker: timeline.NewTracker(gpu),
-		nodes:   map[string]int{}, jobs: map[types.UID]int{}, workloads: map[types.UID]int{}, pods: map[types.UID]int{},
+		nodes:   map[string]int{}, jobs: map[types.UID]int{}, workerGPUs: map[types.UID]int{}, workloads: map[types.UID]int{}, pods: map[types.UID]int{},
 		clusters: map[types.NamespacedName]string{}, homeless: map[types.NamespacedName][]int{},
 	}
 }
@@ -129,6 +132,7 @@ func (r *Recorder) Tick(now time.Time) {
 			moved = true
 		}
 		job.ItemsDone, job.ItemsRedone, job.ItemsRepeated = account.Done, account.Redone, account.Repeated
+		job.RedoneGPUSeconds = account.Lost.Seconds() * float64(r.workerGPUs[uid])
 	}
 	r.rec.Duration = at
 	if moved {
@@ -190,6 +194,9 @@ func (r *Recorder) observeJob(at float64, object *rayv1.RayJob) {
 		i = len(r.rec.Jobs)
 		r.jobs[object.UID] = i
 		plan := r.plan[object.Name]
+		if spec := object.Spec.RayClusterSpec; spec != nil && len(spec.WorkerGroupSpecs) > 0 {
+			r.workerGPUs[object.UID] = gpusOf(&spec.WorkerGroupSpecs[0].Template.Spec, r.gpu)
+		}
 		r.rec.Jobs = append(r.rec.Jobs, recording.Job{
 			Name: object.Name, Namespace: object.Namespace, Kind: "RayJob", Queue: object.Labels[queueLabel],
 			Class: plan.Class, ItemsTotal: plan.Items, Submitted: at,

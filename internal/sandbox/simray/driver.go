@@ -27,7 +27,7 @@ type Driver struct {
 type item struct {
 	repetition int
 	workers    []string
-	end        time.Time
+	start, end time.Time
 }
 
 // worker is a usable worker as the driver knows it.
@@ -103,6 +103,27 @@ func (d *Driver) IdleSince(name string) (time.Time, bool) {
 	return w.idleSince, true
 }
 
+// Abandon notes that the driver has ended at a time with its work undone.
+func (d *Driver) Abandon(now time.Time) {
+	for _, it := range d.running {
+		d.lose(it, now)
+	}
+	d.running = nil
+}
+
+// lose notes the time that was spent on an item in vain.
+func (d *Driver) lose(it *item, now time.Time) {
+	d.ledger.Lose(d.job, now.Sub(it.start)*time.Duration(len(it.workers))/time.Duration(d.slots()))
+}
+
+// slots is how many items share a worker now.
+func (d *Driver) slots() int {
+	if d.Unit() > 1 {
+		return 1
+	}
+	return d.work.ItemsPerWorker
+}
+
 // fillPhase moves to the first phase with an open item and queues its items.
 func (d *Driver) fillPhase() {
 	for ; !d.Done(); d.phase++ {
@@ -153,6 +174,7 @@ func (d *Driver) syncWorkers(now time.Time, names []string) {
 			return false
 		}
 		d.pending = append(d.pending, it.repetition)
+		d.lose(it, now)
 		d.free(it, now)
 		return true
 	})
@@ -177,10 +199,7 @@ func (d *Driver) startItems(now time.Time) {
 		return
 	}
 	phase := d.work.Phases[d.phase]
-	slots := d.work.ItemsPerWorker
-	if phase.Workers > 1 {
-		slots = 1
-	}
+	slots := d.slots()
 	var open []*worker
 	for _, w := range d.workers {
 		if !w.loaded.After(now) && w.busy < slots {
@@ -191,7 +210,7 @@ func (d *Driver) startItems(now time.Time) {
 		return cmp.Or(cmp.Compare(b.busy, a.busy), b.idleSince.Compare(a.idleSince), cmp.Compare(a.name, b.name))
 	})
 	for len(d.pending) > 0 && len(open) >= phase.Workers {
-		it := &item{repetition: d.pending[0], end: now.Add(phase.Duration)}
+		it := &item{repetition: d.pending[0], start: now, end: now.Add(phase.Duration)}
 		for _, w := range open[:phase.Workers] {
 			w.busy++
 			it.workers = append(it.workers, w.name)

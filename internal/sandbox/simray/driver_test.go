@@ -187,7 +187,17 @@ func TestItemsThatAreStartedAgainAreCounted(t *testing.T) {
 	driver.Advance(at(0.5), []string{"b"})
 	driver.Advance(at(1), []string{"b"})
 	driver.Advance(at(2), []string{"b"})
-	if diff := cmp.Diff(Account{Done: 2, Redone: 1}, ledger.Account("job")); diff != "" {
+	if diff := cmp.Diff(Account{Done: 2, Redone: 1, Lost: 500 * time.Millisecond}, ledger.Account("job")); diff != "" {
+		t.Errorf("account (-want,+got):\n%s", diff)
+	}
+}
+
+func TestAnAbandonedDriverLosesWhatItWorkedOn(t *testing.T) {
+	ledger := NewLedger()
+	driver := NewDriver("job", work(Phase{Name: "p", Items: 2, Duration: time.Minute, Workers: 2}), ledger)
+	driver.Advance(at(0), []string{"a", "b", "c"})
+	driver.Abandon(at(3))
+	if diff := cmp.Diff(Account{Lost: 6 * time.Second}, ledger.Account("job")); diff != "" {
 		t.Errorf("account (-want,+got):\n%s", diff)
 	}
 }

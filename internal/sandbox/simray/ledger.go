@@ -3,7 +3,10 @@
 
 package simray
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // Key names one work item for good.
 type Key struct {
@@ -23,6 +26,9 @@ type Account struct {
 	// Repeated is how many commits were refused because the item was
 	// committed already.
 	Repeated int
+	// Lost is the time that workers spent on starts of items that came to
+	// nothing, summed over the workers.
+	Lost time.Duration
 }
 
 // Ledger remembers the finished items. It stands for storage outside the Ray
@@ -50,6 +56,15 @@ func (l *Ledger) Start(key Key) {
 		l.perJob[key.Job] = account
 	}
 	l.started[key] = true
+}
+
+// Lose notes that workers spent so much time on an item in vain.
+func (l *Ledger) Lose(job string, spent time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	account := l.perJob[job]
+	account.Lost += spent
+	l.perJob[job] = account
 }
 
 // Commit records an item as finished. It reports false for an item that is

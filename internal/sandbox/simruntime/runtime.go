@@ -226,6 +226,9 @@ func (r *Runtime) tick(ctx context.Context) {
 			continue
 		}
 		if pods.head == nil || pods.head.UID != j.head {
+			if j.driver != nil && !rayv1.IsJobTerminal(j.Status) {
+				j.driver.Abandon(r.clock.Now())
+			}
 			delete(r.jobs, key)
 			continue
 		}

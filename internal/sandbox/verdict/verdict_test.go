@@ -1,0 +1,199 @@
+// Copyright The kueue-fleet Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package verdict
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	"fleet.ai/kueue-fleet/internal/sandbox/recording"
+	"fleet.ai/kueue-fleet/internal/sandbox/scenario"
+)
+
+func span(from float64, state recording.State, workers int) recording.Span {
+	return recording.Span{From: from, State: state, Counts: map[string]int{"head": 1, "w": workers}}
+}
+
+func pod(name, node string, bound, ready float64, stopping, gone *float64) recording.Pod {
+	return recording.Pod{Name: name, UID: name, Job: "eval", Group: "w", Node: node, Created: bound, Bound: &bound, Ready: &ready, Stopping: stopping, Gone: gone}
+}
+
+// story is an eval that grows from one to two at 10 s, is evicted at 20 s,
+// comes back at 30 s and ends at 40 s.
+func story() *recording.Recording {
+	at := ptr.To[float64]
+	waiting := span(0, recording.Pending, 1)
+	waiting.Message = "no room on flavor a"
+	return &recording.Recording{
+		Duration: 50,
+		Jobs: []recording.Job{{
+			Name: "eval", Submitted: 0, Finished: at(40), Result: "Succeeded", ItemsTotal: 4, ItemsDone: 4, ItemsRedone: 1,
+			Progress: []recording.Progress{{At: 15, Done: 2}, {At: 39, Done: 4}},
+		}, {Name: "bad", Submitted: 1, Rejected: "spec.x is 3, allowed is 4"}},
+		Workloads: []recording.Workload{
+			{Name: "first", Job: "eval", Spans: []recording.Span{waiting, span(1, recording.Admitted, 1), span(10, recording.Done, 1)}},
+			{Name: "second", Job: "eval", Replaces: "first", Spans: []recording.Span{
+				span(9, recording.Pending, 2), span(10, recording.Admitted, 2), span(20, recording.Draining, 2), span(21, recording.Pending, 1),
+				span(30, recording.Admitted, 1), span(40, recording.Done, 1),
+			}},
+		},
+		Pods: []recording.Pod{
+			pod("a", "n1", 2, 3, at(20), at(22)),
+			pod("b", "n1", 11, 12, at(20), at(23)),
+			pod("c", "n2", 31, 32, at(40), at(41)),
+			{Name: "h", UID: "h", Job: "eval", Group: "head", Node: "cpu", Created: 1, Bound: at(1), Ready: at(2), Stopping: at(20), Gone: at(25)},
+		},
+		Events: []recording.Event{
+			{At: 5, What: "event", Name: "go", Text: "x"},
+			{At: 10, Job: "eval", What: "grown", Latency: 0.09, Since: "the autoscaler asked"},
+			{At: 20, Job: "eval", What: "evicted", Text: "Preempted: for a gang"},
+		},
+	}
+}
+
+func seconds3(s int) scenario.Duration { return scenario.Duration(time.Duration(s) * time.Second) }
+
+func TestConditions(t *testing.T) {
+	n := ptr.To[int]
+	eval := func(change func(*scenario.Condition)) scenario.Condition {
+		c := scenario.Condition{Job: "eval"}
+		change(&c)
+		return c
+	}
+	state := func(s scenario.State) scenario.Condition {
+		return eval(func(c *scenario.Condition) { c.State = s })
+	}
+	cases := map[string]struct {
+		condition scenario.Condition
+		// wantFirst is the first time at which it holds; below 0 is never.
+		wantFirst float64
+	}{
+		"submitted":                  {state(scenario.StateSubmitted), 0},
+		"pending":                    {state(scenario.StatePending), 0},
+		"admitted":                   {state(scenario.StateAdmitted), 1},
+		"admitted with two":          {eval(func(c *scenario.Condition) { c.State, c.Workers = scenario.StateAdmitted, n(2) }), 10},
+		"admitted with three":        {eval(func(c *scenario.Condition) { c.State, c.Workers = scenario.StateAdmitted, n(3) }), -1},
+		"running":                    {state(scenario.StateRunning), 3},
+		"running with two":           {eval(func(c *scenario.Condition) { c.State, c.Workers = scenario.StateRunning, n(2) }), 12},
+		"a growth that waits":        {eval(func(c *scenario.Condition) { c.Waits = n(2) }), 9},
+		"two pods on nodes":          {eval(func(c *scenario.Condition) { c.Pods = n(2) }), 11},
+		"the head alone":             {eval(func(c *scenario.Condition) { c.Group, c.Pods = "head", n(1) }), 1},
+		"two items":                  {eval(func(c *scenario.Condition) { c.Items = 2 }), 15},
+		"five items":                 {eval(func(c *scenario.Condition) { c.Items = 5 }), -1},
+		"an eviction":                {eval(func(c *scenario.Condition) { c.Evictions = 1 }), 20},
+		"gone":                       {state(scenario.StateGone), 23},
+		"finished":                   {state(scenario.StateFinished), 40},
+		"succeeded":                  {state(scenario.StateSucceeded), 40},
+		"failed":                     {state(scenario.StateFailed), -1},
+		"refused":                    {scenario.Condition{Job: "bad", State: scenario.StateRejected}, 1},
+		"a job that is not there":    {scenario.Condition{Job: "none", State: scenario.StatePending}, -1},
+		"an event":                   {scenario.Condition{Event: "go"}, 5},
+		"an event that did not come": {scenario.Condition{Event: "stop"}, -1},
+		"an event and a state":       {scenario.Condition{Event: "go", Job: "eval", State: scenario.StatePending}, 21},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, ok := newHistory(story(), everyJob).first(&tc.condition, 0)
+			if !ok {
+				got = -1
+			}
+			if got != tc.wantFirst {
+				t.Errorf("first at %v, want %v", got, tc.wantFirst)
+			}
+		})
+	}
+}
+
+func TestAStalledPodDoesNotRun(t *testing.T) {
+	rec := story()
+	rec.Pods[1].Unready = []recording.Interval{{From: 14, To: ptr.To(16.0)}}
+	c := scenario.Condition{Job: "eval", State: scenario.StateRunning, Workers: ptr.To(2)}
+	for at, want := range map[float64]bool{13: true, 14: false, 15: false, 16: true, 20: false} {
+		if got := Holds(rec, &c, at); got != want {
+			t.Errorf("at %v: %v, want %v", at, got, want)
+		}
+	}
+}
+
+func TestChecks(t *testing.T) {
+	n := ptr.To[int]
+	admitted := scenario.Condition{Job: "eval", State: scenario.StateAdmitted}
+	two := scenario.Condition{Job: "eval", State: scenario.StateRunning, Workers: n(2)}
+	evicted := scenario.Condition{Job: "eval", Evictions: 1}
+	cases := map[string]struct {
+		check   scenario.Check
+		want    bool
+		wantGot string
+	}{
+		"a sequence":                    {scenario.Check{Sequence: []scenario.Condition{admitted, two, evicted, admitted}}, true, "all, in this order"},
+		"a sequence out of order":       {scenario.Check{Sequence: []scenario.Condition{evicted, two}}, false, "not: eval running with 2 workers"},
+		"soon enough":                   {scenario.Check{Within: &scenario.WithinCheck{Condition: admitted, After: []scenario.Condition{evicted}, Limit: seconds3(10)}}, true, "after 10.000s"},
+		"too late":                      {scenario.Check{Within: &scenario.WithinCheck{Condition: admitted, After: []scenario.Condition{evicted}, Limit: seconds3(9)}}, false, "after 10.000s"},
+		"a wait that did not begin":     {scenario.Check{Within: &scenario.WithinCheck{Condition: admitted, After: []scenario.Condition{{Event: "stop"}}, Limit: seconds3(9)}}, false, "what it is counted from never came: event stop"},
+		"never in a time":               {scenario.Check{Never: &scenario.NeverCheck{Condition: admitted, From: []scenario.Condition{evicted}, Until: []scenario.Condition{admitted}}}, true, "never from 20.000s to 30.000s"},
+		"never to the end":              {scenario.Check{Never: &scenario.NeverCheck{Condition: evicted}}, false, "at 20.000s"},
+		"never, until what didn't come": {scenario.Check{Never: &scenario.NeverCheck{Condition: evicted, Until: []scenario.Condition{{Event: "stop"}}}}, false, "the time to look at never ended: event stop"},
+		"all sizes":                     {scenario.Check{Counts: &scenario.CountsCheck{Job: "eval", Are: []int{1, 2, 0, 1}}}, true, "1 2 0 1"},
+		"sizes at the start":            {scenario.Check{Counts: &scenario.CountsCheck{Job: "eval", Begin: []int{1, 3}}}, false, "1 2 0 1"},
+		"sizes at the end":              {scenario.Check{Counts: &scenario.CountsCheck{Job: "eval", End: []int{0, 1}}}, true, "1 2 0 1"},
+		"a size that must not be":       {scenario.Check{Counts: &scenario.CountsCheck{Job: "eval", Never: []int{2}}}, false, "1 2 0 1"},
+		"sizes of a job without any":    {scenario.Check{Counts: &scenario.CountsCheck{Job: "bad", Never: []int{2}}}, false, "none"},
+		"nodes":                         {scenario.Check{Nodes: &scenario.NodesCheck{Job: "eval", Are: []string{"n2", "n1"}}}, true, "n1, n2"},
+		"too many nodes":                {scenario.Check{Nodes: &scenario.NodesCheck{Job: "eval", AtMost: 1}}, false, "n1, n2"},
+		"the spread":                    {scenario.Check{Nodes: &scenario.NodesCheck{Job: "eval", Spread: []int{2, 1}}}, true, "n1, n2, pods by node 2 1"},
+		"nodes of a job without any":    {scenario.Check{Nodes: &scenario.NodesCheck{Job: "bad", AtMost: 1}}, false, "none"},
+		"evictions":                     {scenario.Check{Evictions: &scenario.EvictionsCheck{Job: "eval", Are: 1, Reason: "Preempted"}}, true, "1"},
+		"evictions for another reason":  {scenario.Check{Evictions: &scenario.EvictionsCheck{Job: "eval", Are: 1, Reason: "PodsReadyTimeout"}}, false, "1, one for another reason"},
+		"evictions of an unknown job":   {scenario.Check{Evictions: &scenario.EvictionsCheck{Job: "none"}}, false, "0"},
+		"items":                         {scenario.Check{Items: &scenario.ItemsCheck{Job: "eval"}}, true, "4 done, 0 committed again, 1 started again"},
+		"items done again":              {scenario.Check{Items: &scenario.ItemsCheck{Job: "eval", Redone: n(0)}}, false, "4 done, 0 committed again, 1 started again"},
+		"pods that stayed":              {scenario.Check{KeptPods: &scenario.KeptPodsCheck{Job: "eval", From: []scenario.Condition{{Event: "go"}}, Until: []scenario.Condition{two}}}, true, "1 kept, 0 not"},
+		"pods that did not":             {scenario.Check{KeptPods: &scenario.KeptPodsCheck{Job: "eval", From: []scenario.Condition{two}, Until: []scenario.Condition{evicted}}}, false, "0 kept, 2 not"},
+		"a message":                     {scenario.Check{Messages: &scenario.MessagesCheck{Job: "eval", Contain: []string{"no room"}, Together: []string{"room", "flavor a"}, AtMost: 1}}, true, "1 different messages"},
+		"a message that is not there":   {scenario.Check{Messages: &scenario.MessagesCheck{Job: "eval", Together: []string{"room", "flavor b"}}}, false, "1 different messages"},
+		"a message that must not be":    {scenario.Check{Messages: &scenario.MessagesCheck{Job: "eval", Lack: []string{"room"}}}, false, "1 different messages"},
+		"a refusal":                     {scenario.Check{Rejected: &scenario.RejectedCheck{Job: "bad", Contain: []string{"spec.x", "allowed"}}}, true, "spec.x is 3, allowed is 4"},
+		"a refusal of something else":   {scenario.Check{Rejected: &scenario.RejectedCheck{Job: "bad", Contain: []string{"spec.y"}}}, false, "spec.x is 3, allowed is 4"},
+		"no refusal":                    {scenario.Check{Rejected: &scenario.RejectedCheck{Job: "eval"}}, false, "it was accepted"},
+		"a short wait":                  {scenario.Check{Waited: &scenario.WaitedCheck{Job: "eval", AtMost: ptr.To(seconds3(1))}}, true, "1.000s"},
+		"too short a wait":              {scenario.Check{Waited: &scenario.WaitedCheck{Job: "eval", AtLeast: ptr.To(seconds3(2))}}, false, "1.000s"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.check.Name = name
+			got := Checks(story(), &scenario.Scenario{Checks: []scenario.Check{tc.check}})
+			if len(got) != 1 || got[0].Passed != tc.want || got[0].Got != tc.wantGot || got[0].Name != name || got[0].Want == "" && name != "no refusal" {
+				t.Errorf("got %+v, want passed %v and %q", got, tc.want, tc.wantGot)
+			}
+		})
+	}
+}
+
+func TestComparisons(t *testing.T) {
+	want := map[string]string{
+		"growth-latency": "0.090 s, slowest of 1", "readmission": "10.0 s", "sizes": "1 2 0 1", "evictions": "1", "nodes": "2", "waited": "1.000 s",
+		"drain": "20.0 s of the story, median of 3", "head-drain": "50.0 s of the story, median of 1", "items": "4 of 4", "redone": "1",
+		"duration": "400.0 s of the story", "first-item-after-eviction": "190.0 s of the story", "result": "Succeeded",
+	}
+	s := &scenario.Scenario{TimeScale: 10}
+	for _, name := range scenario.MetricNames() {
+		s.Reference = append(s.Reference, scenario.Reference{Measure: name, Value: "v", Metric: scenario.Metric{Name: name, Job: "eval"}})
+	}
+	got := map[string]string{}
+	for _, c := range Comparisons(story(), s) {
+		got[c.Measure] = c.Here
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("measures (-want,+got):\n%s", diff)
+	}
+	for _, c := range Comparisons(&recording.Recording{}, s) {
+		if c.Here != unknown || strings.Contains(c.Reference, "?") {
+			t.Errorf("%s of nothing is %q", c.Measure, c.Here)
+		}
+	}
+}
