@@ -18,6 +18,7 @@ import (
 	"fleet.ai/kueue-fleet/internal/sandbox"
 	"fleet.ai/kueue-fleet/internal/sandbox/play"
 	"fleet.ai/kueue-fleet/internal/sandbox/recording"
+	"fleet.ai/kueue-fleet/internal/sandbox/report"
 	"fleet.ai/kueue-fleet/internal/sandbox/scenario"
 )
 
@@ -209,10 +210,12 @@ func (f *runFlags) playOnce(cmd *cobra.Command, root string, s story) (*recordin
 	}
 	rec, err := box.Run(s.submissions)
 	if rec != nil && err == nil {
+		_, _ = fmt.Fprintln(cmd.OutOrStdout())
+		err = report.Text(cmd.OutOrStdout(), []*recording.Recording{rec}, textOptions(cmd))
 		sandbox.PrintVerdict(cmd.OutOrStdout(), rec)
 	}
 	if f.keep && box.Cause() == nil {
-		err = errors.Join(err, stay(cmd, box))
+		err = errors.Join(err, f.stay(cmd, box))
 	}
 	interrupted := errors.As(err, new(sandbox.Interrupted)) || errors.Is(err, context.Canceled)
 	failed := err != nil && !interrupted || rec != nil && !play.Passed(rec)
@@ -227,18 +230,23 @@ func (f *runFlags) report(cmd *cobra.Command, recordings []*recording.Recording)
 	if f.out == "" || len(recordings) == 0 {
 		return nil
 	}
-	if err := os.MkdirAll(f.out, 0o755); err != nil {
-		return fmt.Errorf("failed to make the folder for reports: %w", err)
-	}
-	return sandbox.WriteReports(f.out, recordings)
+	return sandbox.WriteReports(f.out, recordings, report.Options{})
+}
+
+func textOptions(cmd *cobra.Command) report.Options {
+	return report.Options{Color: report.UseColor(cmd.OutOrStdout(), os.Getenv)}
 }
 
 // stay waits until somebody ends the sandbox, which is no failure.
-func stay(cmd *cobra.Command, box *sandbox.Sandbox) error {
-	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "\nThe sandbox stays up. Look inside with:\n  export KUBECONFIG=%s\nEnd it with Ctrl-C, or from elsewhere with:\n  fleet-sandbox down %s\n", box.Kubeconfig(), box.ID())
+func (f *runFlags) stay(cmd *cobra.Command, box *sandbox.Sandbox) error {
+	f.howToEnd(cmd, box)
 	<-box.Done()
 	if errors.As(box.Cause(), new(sandbox.Interrupted)) {
 		return nil
 	}
 	return box.Cause()
+}
+
+func (f *runFlags) howToEnd(cmd *cobra.Command, box *sandbox.Sandbox) {
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "\nThe sandbox stays up. Look inside with:\n  export KUBECONFIG=%s\nEnd it with Ctrl-C, or from elsewhere with:\n  fleet-sandbox down %s\n", box.Kubeconfig(), box.ID())
 }

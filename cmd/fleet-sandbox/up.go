@@ -5,37 +5,93 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"net"
 
 	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
 
 	"fleet.ai/kueue-fleet/internal/repo"
 	"fleet.ai/kueue-fleet/internal/sandbox"
+	"fleet.ai/kueue-fleet/internal/sandbox/board"
+	"fleet.ai/kueue-fleet/internal/sandbox/play"
 )
 
+type upFlags struct {
+	runFlags
+	address      string
+	allowRemote  bool
+	allowChanges bool
+}
+
 func newUpCommand() *cobra.Command {
-	var flags runFlags
+	var flags upFlags
 	cmd := &cobra.Command{
 		Use:   "up [SCENARIO]",
-		Short: "Start the fleet of a scenario without its jobs, and stay up",
+		Short: "Start the fleet of a scenario without its jobs, show it on a live board, and stay up",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root, err := repo.FromWorkingDir()
 			if err != nil {
 				return err
 			}
-			flags.repeat = 1
-			stories, err := flags.stories(root, args)
-			if err != nil {
-				return err
-			}
-			box, err := sandbox.Up(cmd.Context(), flags.options(cmd, root, stories[0].Scenario))
-			if err != nil {
-				return err
-			}
-			err = stay(cmd, box)
-			return errors.Join(err, box.Down(err != nil))
+			return flags.run(cmd, root, args)
 		},
 	}
 	flags.add(cmd)
+	f := cmd.Flags()
+	f.StringVar(&flags.address, "board", "127.0.0.1:0", "address of the board; port 0 takes any free one")
+	f.BoolVar(&flags.allowRemote, "board-allow-remote", false, "let --board be an address that other machines can reach")
+	f.BoolVar(&flags.allowChanges, "allow-changes", false, "let the board's buttons submit jobs")
 	return cmd
+}
+
+func (f *upFlags) run(cmd *cobra.Command, root string, args []string) error {
+	if err := board.CheckAddress(f.address, "--board-allow-remote", f.allowRemote); err != nil {
+		return fmt.Errorf("--board: %w", err)
+	}
+	f.repeat = 1
+	stories, err := f.stories(root, args)
+	if err != nil {
+		return err
+	}
+	stories[0].WithoutJobs()
+	box, err := sandbox.Up(cmd.Context(), f.options(cmd, root, stories[0].Scenario))
+	if err != nil {
+		return err
+	}
+	err = f.follow(cmd, box)
+	if errors.As(box.Cause(), new(sandbox.Interrupted)) {
+		err = nil // Somebody has seen enough.
+	}
+	return errors.Join(err, box.Down(err != nil))
+}
+
+// follow records and shows the fleet until it ends.
+func (f *upFlags) follow(cmd *cobra.Command, box *sandbox.Sandbox) error {
+	player, err := box.Player(nil)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", f.address)
+	if err != nil {
+		return fmt.Errorf("failed to listen for the board: %w", err)
+	}
+	live, err := newBoard(player, box, f.allowChanges)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "\nThe board is at http://%s\n", listener.Addr())
+	f.howToEnd(cmd, box)
+	served := make(chan error, 1)
+	go func() { served <- live.Serve(box.Context(), listener) }()
+	err = player.Follow(box.Context())
+	return errors.Join(err, <-served)
+}
+
+func newBoard(player *play.Player, box *sandbox.Sandbox, allowChanges bool) (*board.Board, error) {
+	return board.New(board.Options{
+		Source: player.Recorder(), Submitter: board.SubmitFunc(player.Submit), AllowChanges: allowChanges,
+		Done: box.Done(), Clock: clock.RealClock{},
+	})
 }

@@ -13,38 +13,25 @@ import (
 
 	"fleet.ai/kueue-fleet/internal/sandbox/play"
 	"fleet.ai/kueue-fleet/internal/sandbox/recording"
+	"fleet.ai/kueue-fleet/internal/sandbox/report"
 )
 
 // ErrChecksFailed says that the sandbox worked but not all that must hold did.
 var ErrChecksFailed = errors.New("not every check passed")
 
-// PrintVerdict writes the checks of a run, what was compared, and which
-// invariants were broken.
+// PrintVerdict says in a line how a run went.
 func PrintVerdict(out io.Writer, rec *recording.Recording) {
-	logf := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
-	logf("")
 	passed := 0
 	for _, check := range rec.Checks {
 		if check.Passed {
 			passed++
-			logf("pass  %s: %s", check.Name, check.Got)
-			continue
-		}
-		logf("FAIL  %s\n        want %s\n        got  %s", check.Name, check.Want, check.Got)
-		for _, line := range check.Evidence {
-			logf("        %s", line)
 		}
 	}
-	for _, v := range rec.Violations {
-		logf("FAIL  invariant %s, at %.3fs: %s", v.Rule, v.At, v.Detail)
-	}
-	for _, c := range rec.Comparisons {
-		logf("      %s: %s; measured elsewhere %s", c.Measure, c.Here, c.Reference)
-	}
-	logf("%s on %s: %d of %d checks passed, %d invariants broken", rec.Scenario, rec.Manager.Name, passed, len(rec.Checks), len(rec.Violations))
+	_, _ = fmt.Fprintf(out, "%s on %s: %d of %d checks passed, %d invariants broken\n",
+		rec.Scenario, rec.Manager.Name, passed, len(rec.Checks), len(rec.Violations))
 }
 
-// PrintTotals writes how many runs of each scenario passed.
+// PrintTotals says how many runs of each scenario passed.
 func PrintTotals(out io.Writer, recordings []*recording.Recording) {
 	var names []string
 	runs, passed := map[string]int{}, map[string]int{}
@@ -63,20 +50,44 @@ func PrintTotals(out io.Writer, recordings []*recording.Recording) {
 	}
 }
 
-// WriteReports writes each recording to dir. Runs of one scenario are
-// numbered.
-func WriteReports(dir string, recordings []*recording.Recording) error {
+// WriteReports writes to dir each recording, runs of one scenario numbered,
+// and a report of all as text, JSON and a page.
+func WriteReports(dir string, recordings []*recording.Recording, o report.Options) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("failed to make the folder for reports: %w", err)
+	}
 	runs := map[string]int{}
 	for _, rec := range recordings {
 		runs[rec.Scenario]++
 		name := fmt.Sprintf("%s-%d.recording.json", rec.Scenario, runs[rec.Scenario])
-		text, err := json.MarshalIndent(rec, "", " ")
+		err := writeFile(filepath.Join(dir, name), func(w io.Writer) error {
+			encoder := json.NewEncoder(w)
+			encoder.SetIndent("", " ")
+			return encoder.Encode(rec)
+		})
 		if err != nil {
-			return fmt.Errorf("failed to encode the recording of %s: %w", rec.Scenario, err)
+			return err
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
-			return fmt.Errorf("failed to write a recording: %w", err)
+	}
+	o.Color = false
+	for name, write := range map[string]func(io.Writer, []*recording.Recording, report.Options) error{
+		"report.txt": report.Text, "report.json": report.JSON, "report.html": report.HTML,
+	} {
+		err := writeFile(filepath.Join(dir, name), func(w io.Writer) error { return write(w, recordings, o) })
+		if err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func writeFile(path string, write func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("failed to write a report: %w", err)
+	}
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return fmt.Errorf("failed to write %s: %w", path, err)
 	}
 	return nil
 }

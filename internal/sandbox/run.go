@@ -11,17 +11,13 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fleet.ai/kueue-fleet/internal/sandbox/manager"
 	"fleet.ai/kueue-fleet/internal/sandbox/manifests"
 	"fleet.ai/kueue-fleet/internal/sandbox/play"
-	"fleet.ai/kueue-fleet/internal/sandbox/recorder"
 	"fleet.ai/kueue-fleet/internal/sandbox/recording"
-	"fleet.ai/kueue-fleet/internal/sandbox/report"
 	"fleet.ai/kueue-fleet/internal/sandbox/scenario"
-	"fleet.ai/kueue-fleet/internal/sandbox/timeline"
 )
 
 // Run plays the scenario that the sandbox was made for, prints what happens,
@@ -36,10 +32,6 @@ func (s *Sandbox) Run(submissions []scenario.Submission) (*recording.Recording, 
 	rec, err := player.Play(s.ctx)
 	if err != nil {
 		return rec, s.explain(err)
-	}
-	s.opts.logf("")
-	if err := s.writeJobs(rec, player.Recorder()); err != nil {
-		return rec, err
 	}
 	s.opts.logf("ready after %.1f s, all over after %.1f s; %s", s.readyTime.Seconds(), s.opts.Clock.Since(s.started).Seconds(), s.memory())
 	return rec, nil
@@ -75,30 +67,6 @@ func (s *Sandbox) describeManager() recording.Manager {
 	}
 	return m
 }
-
-// writeJobs writes the table of jobs, and why those waited that did not end
-// well.
-func (s *Sandbox) writeJobs(rec *recording.Recording, from *recorder.Recorder) error {
-	var rows []report.Job
-	for i := range rec.Jobs {
-		job := &rec.Jobs[i]
-		summary, ok := from.Summary(types.NamespacedName{Namespace: job.Namespace, Name: job.Name}, s.opts.Clock.Now())
-		if !ok {
-			summary = timeline.Summary{Job: job.Name}
-		}
-		rows = append(rows, report.Job{Summary: summary, ItemsDone: job.ItemsDone, Items: job.ItemsTotal})
-	}
-	if len(rows) <= maxRows {
-		if err := report.Write(s.opts.Out, rec.Started, rows); err != nil {
-			return err
-		}
-	}
-	report.WriteReasons(s.opts.Out, rows)
-	return nil
-}
-
-// maxRows is how many jobs are listed one by one.
-const maxRows = 40
 
 // explain prefers the reason for the sandbox's end over what it interrupted.
 func (s *Sandbox) explain(err error) error {

@@ -142,6 +142,11 @@ func (s *Sandbox) Kubeconfig() string {
 	return s.cluster.AdminKubeconfig()
 }
 
+// Context ends with the sandbox.
+func (s *Sandbox) Context() context.Context {
+	return s.ctx
+}
+
 // Done is closed when the sandbox ends; Cause says why.
 func (s *Sandbox) Done() <-chan struct{} {
 	return s.ctx.Done()

@@ -16,12 +16,9 @@ package guard
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -100,7 +97,7 @@ func (g *Guard) look(ctx context.Context) error {
 		return err
 	}
 	g.looks++
-	if len(withoutEnding(g.checker.Check(state), state)) == 0 && len(g.since) == 0 {
+	if len(withoutUpstreams(g.checker.Check(state), state)) == 0 && len(g.since) == 0 {
 		g.previous = &state
 		return nil
 	}
@@ -114,37 +111,11 @@ func (g *Guard) look(ctx context.Context) error {
 	if g.previous != nil {
 		judge.Check(*g.previous)
 	}
-	g.judge(withoutEnding(judge.Check(snapshot), snapshot))
+	g.judge(withoutUpstreams(judge.Check(snapshot), snapshot))
 	if len(g.since) == 0 {
 		g.previous = &snapshot
 	}
 	return nil
-}
-
-// withoutEnding leaves out that pods of finished jobs still hold nodes. Kueue
-// gives the quota of a job back when the job says that it is over, before its
-// pods are gone; kube-scheduler then lets the next pods wait for them.
-func withoutEnding(found []invariant.Violation, s invariant.State) []invariant.Violation {
-	if len(found) == 0 {
-		return nil
-	}
-	over := map[string]bool{}
-	for i := range s.Workloads {
-		wl := &s.Workloads[i]
-		condition := apimeta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadFinished)
-		if condition == nil || condition.Status != metav1.ConditionTrue || condition.Reason == kueue.WorkloadSliceReplaced {
-			continue
-		}
-		name := wl.Annotations[kueue.WorkloadSliceNameAnnotation]
-		if name == "" {
-			name = wl.Name
-		}
-		over["job "+wl.Namespace+"/"+name] = true
-	}
-	return slices.DeleteFunc(found, func(v invariant.Violation) bool {
-		// The subject ends with the group.
-		return v.Rule == invariant.PodsWithoutQuota && over[v.Subject[:max(strings.LastIndex(v.Subject, "/"), 0)]]
-	})
 }
 
 // judge keeps what was found and reports what is certain.

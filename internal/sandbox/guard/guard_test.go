@@ -59,9 +59,23 @@ func ofWorkload(pod *corev1.Pod, workload string) *corev1.Pod {
 	return pod
 }
 
+// evicted is a Workload that gave its quota back.
+func evicted(name, elastic string) *kueue.Workload {
+	return &kueue.Workload{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", Annotations: map[string]string{elasticAnnotation: elastic}},
+		Spec:       kueue.WorkloadSpec{PodSets: []kueue.PodSet{{Name: "main", Count: 1}}},
+	}
+}
+
+func stopping(pod *corev1.Pod) *corev1.Pod {
+	pod.DeletionTimestamp, pod.Finalizers = &metav1.Time{Time: time.Unix(1, 0)}, []string{"x/y"}
+	return pod
+}
+
 func finished(name, reason string) *kueue.Workload {
 	return &kueue.Workload{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns"},
+		Spec:       kueue.WorkloadSpec{PodSets: []kueue.PodSet{{Name: "main", Count: 1}}},
 		Status: kueue.WorkloadStatus{Conditions: []metav1.Condition{{
 			Type: kueue.WorkloadFinished, Status: metav1.ConditionTrue, Reason: reason,
 		}}},
@@ -85,6 +99,20 @@ func TestGuard(t *testing.T) {
 		"pods of a job that is over": {
 			cached: append([]client.Object{finished("w", "Succeeded")}, unpaid...),
 			live:   append([]client.Object{finished("w", "Succeeded")}, unpaid...),
+		},
+		"stopping pods of an evicted job": {
+			cached: []client.Object{node("4"), evicted("w", "false"), stopping(ofWorkload(boundPod("a", "1"), "w"))},
+			live:   []client.Object{node("4"), evicted("w", "false"), stopping(ofWorkload(boundPod("a", "1"), "w"))},
+		},
+		"running pods of an evicted job": {
+			cached:      []client.Object{node("4"), evicted("w", "false"), ofWorkload(boundPod("a", "1"), "w")},
+			live:        []client.Object{node("4"), evicted("w", "false"), ofWorkload(boundPod("a", "1"), "w")},
+			wantSettled: []invariant.Rule{invariant.PodsWithoutQuota},
+		},
+		"stopping pods of an evicted elastic job": {
+			cached:      []client.Object{node("4"), evicted("w", "true"), stopping(ofWorkload(boundPod("a", "1"), "w"))},
+			live:        []client.Object{node("4"), evicted("w", "true"), stopping(ofWorkload(boundPod("a", "1"), "w"))},
+			wantSettled: []invariant.Rule{invariant.PodsWithoutQuota},
 		},
 		"pods of a slice that was replaced": {
 			cached:      append([]client.Object{finished("w", kueue.WorkloadSliceReplaced)}, unpaid...),

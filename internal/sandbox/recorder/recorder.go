@@ -6,6 +6,7 @@
 package recorder
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -60,6 +61,10 @@ type Recorder struct {
 // the name of a job, out gets each line of the story.
 func New(rec recording.Recording, plan map[string]Job, ledger *simray.Ledger, gpu corev1.ResourceName, out func(timeline.Event)) *Recorder {
 	rec.Version = recording.Version
+	plan = maps.Clone(plan)
+	if plan == nil {
+		plan = map[string]Job{}
+	}
 	return &Recorder{
 		gpu: gpu, start: rec.Started, rec: rec, plan: plan, ledger: ledger, out: out,
 		tracker: timeline.NewTracker(gpu),
@@ -98,6 +103,13 @@ func (r *Recorder) Note(at time.Time, name, job, text string) {
 	r.rec.Events = append(r.rec.Events, recording.Event{At: r.since(at), Job: job, What: "event", Name: name, Text: text})
 	r.out(timeline.Event{At: at, Job: job, What: "event", Text: text})
 	r.changed()
+}
+
+// Plan notes what is known about a job before it is created.
+func (r *Recorder) Plan(name string, job Job) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.plan[name] = job
 }
 
 // Reject notes that the API server refused a job.

@@ -80,6 +80,7 @@ type MessagesCheck struct {
 	Job      string   `yaml:"job" doc:"the job; must be set"`
 	Contain  []string `yaml:"contain" doc:"each is part of some message"`
 	Together []string `yaml:"together" doc:"all are part of one message"`
+	Last     []string `yaml:"last" doc:"all are part of the last message before the admission"`
 	Lack     []string `yaml:"lack" doc:"none is part of any message"`
 	AtMost   int      `yaml:"atMost" doc:"so many different messages while it waited; default any number"`
 }

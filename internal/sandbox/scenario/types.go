@@ -262,3 +262,8 @@ func (s *Scenario) FleetQueues() []fleet.Queue {
 	}
 	return queues
 }
+
+// WithoutJobs takes out all that happens and leaves the fleet.
+func (s *Scenario) WithoutJobs() {
+	s.Jobs, s.Events, s.Checks, s.Reference = nil, nil, nil, nil
+}

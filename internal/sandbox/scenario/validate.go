@@ -291,8 +291,8 @@ func (v *validator) check(path string, c *Check) {
 		}
 	case c.Messages != nil:
 		job(c.Messages.Job)
-		if len(c.Messages.Contain)+len(c.Messages.Together)+len(c.Messages.Lack) == 0 && c.Messages.AtMost == 0 {
-			v.add(path, "asks nothing, allowed are contain, together, lack and atMost")
+		if len(c.Messages.Contain)+len(c.Messages.Together)+len(c.Messages.Last)+len(c.Messages.Lack) == 0 && c.Messages.AtMost == 0 {
+			v.add(path, "asks nothing, allowed are contain, together, last, lack and atMost")
 		}
 	case c.Rejected != nil:
 		job(c.Rejected.Job)

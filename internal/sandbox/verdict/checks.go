@@ -308,7 +308,7 @@ func (h *history) compareKept(c *scenario.KeptPodsCheck, o outcome, from, until 
 }
 
 // waitingMessages are the messages with which Workloads of a job waited, each
-// once, in order.
+// once, in the order in which they were said last.
 func (h *history) waitingMessages(job string) []string {
 	type said struct {
 		at   float64
@@ -325,9 +325,7 @@ func (h *history) waitingMessages(job string) []string {
 	slices.SortStableFunc(all, func(a, b said) int { return cmp.Compare(a.at, b.at) })
 	var texts []string
 	for _, s := range all {
-		if !slices.Contains(texts, s.text) {
-			texts = append(texts, s.text)
-		}
+		texts = append(slices.DeleteFunc(texts, func(text string) bool { return text == s.text }), s.text)
 	}
 	return texts
 }
@@ -345,6 +343,12 @@ func (h *history) messages(c *scenario.MessagesCheck) outcome {
 		want = append(want, fmt.Sprintf("one with all of %q", c.Together))
 		o.passed = o.passed && some(func(text string) bool {
 			return !slices.ContainsFunc(c.Together, func(part string) bool { return !strings.Contains(text, part) })
+		})
+	}
+	if len(c.Last) > 0 {
+		want = append(want, fmt.Sprintf("the last one with all of %q", c.Last))
+		o.passed = o.passed && len(texts) > 0 && !slices.ContainsFunc(c.Last, func(part string) bool {
+			return !strings.Contains(texts[len(texts)-1], part)
 		})
 	}
 	for _, part := range c.Lack {

@@ -155,6 +155,8 @@ func TestChecks(t *testing.T) {
 		"pods that stayed":              {scenario.Check{KeptPods: &scenario.KeptPodsCheck{Job: "eval", From: []scenario.Condition{{Event: "go"}}, Until: []scenario.Condition{two}}}, true, "1 kept, 0 not"},
 		"pods that did not":             {scenario.Check{KeptPods: &scenario.KeptPodsCheck{Job: "eval", From: []scenario.Condition{two}, Until: []scenario.Condition{evicted}}}, false, "0 kept, 2 not"},
 		"a message":                     {scenario.Check{Messages: &scenario.MessagesCheck{Job: "eval", Contain: []string{"no room"}, Together: []string{"room", "flavor a"}, AtMost: 1}}, true, "1 different messages"},
+		"the last message":              {scenario.Check{Messages: &scenario.MessagesCheck{Job: "eval", Last: []string{"flavor a"}}}, true, "1 different messages"},
+		"another last message":          {scenario.Check{Messages: &scenario.MessagesCheck{Job: "eval", Last: []string{"flavor a", "flavor b"}}}, false, "1 different messages"},
 		"a message that is not there":   {scenario.Check{Messages: &scenario.MessagesCheck{Job: "eval", Together: []string{"room", "flavor b"}}}, false, "1 different messages"},
 		"a message that must not be":    {scenario.Check{Messages: &scenario.MessagesCheck{Job: "eval", Lack: []string{"room"}}}, false, "1 different messages"},
 		"a refusal":                     {scenario.Check{Rejected: &scenario.RejectedCheck{Job: "bad", Contain: []string{"spec.x", "allowed"}}}, true, "spec.x is 3, allowed is 4"},
