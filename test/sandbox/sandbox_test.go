@@ -7,6 +7,7 @@ package sandbox
 
 import (
 	"context"
+	"encoding/json"
 	"net"
 	"os"
 	"path/filepath"
@@ -20,6 +21,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"fleet.ai/kueue-fleet/internal/sandbox/recording"
 )
 
 // children are the programs that a sandbox runs besides the manager.
@@ -42,10 +45,12 @@ func TestRunAfterACrash(t *testing.T) {
 		t.Fatalf("the killed run exited with %d", code)
 	}
 
-	next := start(t, p.run(stateDir))
+	reports := filepath.Join(t.TempDir(), "reports")
+	next := start(t, p.run(stateDir, "--out", reports))
 	if code := next.wait(); code != 0 {
 		t.Fatalf("the run after the crash exited with %d", code)
 	}
+	wantReports(t, reports)
 	wantNothingLeft(t, stateDir, "lock")
 	for _, want := range []string{
 		// What was left of the crashed run is gone before the next starts.
@@ -61,15 +66,86 @@ func TestRunAfterACrash(t *testing.T) {
 		`(?m) eval-1to6 +running +6 workers on `,
 		`(?m) eval-1to6 +shrunk `,
 		`(?m) eval-1to6 +finished +SUCCEEDED`,
-		// priority, four times, workers, GPUs, GPU-seconds, grown, shrunk, evicted, items.
-		`(?m)^gang-2x2 +q1( +[\d.]+s){4} +2 +4 +[\d.]+ +0 +0 +0 +5/5 +done$`,
-		`(?m)^eval-1to6 +q2( +[\d.]+s){4} +6 +6 +[\d.]+ +5 +[1-4] +0 +35/35 +done$`,
+		// The scenario's checks, and those that every job comes with.
+		`(?m)^default on kueue-fleet: 6 of 6 checks passed, 0 invariants broken$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(next.text()) {
 			t.Errorf("the output lacks %q", want)
 		}
 	}
 }
+
+// wantReports checks that the reports of the default scenario are there and
+// that the recording says what happened.
+func wantReports(t *testing.T, dir string) {
+	t.Helper()
+	for _, name := range []string{"report.txt", "report.json", "report.html"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v, want a report", name, err)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "default-1.recording.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rec recording.Recording
+	if err := json.Unmarshal(text, &rec); err != nil {
+		t.Fatal(err)
+	}
+	if len(rec.Nodes) != 26 || len(rec.Jobs) != 2 || len(rec.Queues) != 1 || rec.Queues[0].GPUs != 192 {
+		t.Errorf("the recording has %d nodes, %d jobs and queues %+v", len(rec.Nodes), len(rec.Jobs), rec.Queues)
+	}
+	for _, job := range rec.Jobs {
+		if job.Result != "Succeeded" || job.ItemsDone != job.ItemsTotal || job.ItemsDone == 0 {
+			t.Errorf("the recording has job %+v", job)
+		}
+	}
+}
+
+// TestAScenarioThatFails plays a scenario of which one check cannot hold, with
+// the manager killed on the way.
+func TestAScenarioThatFails(t *testing.T) {
+	p := findPrograms(t)
+	dir := t.TempDir()
+	stateDir := filepath.Join(dir, "state")
+	file := filepath.Join(dir, "restart.yaml")
+	text := strings.ReplaceAll(restartScenario, "EXAMPLES", filepath.Join(p.root, "examples"))
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run := start(t, p.run(stateDir, file))
+	if code := run.wait(); code != 1 {
+		t.Errorf("exited with %d, want 1: a check fails", code)
+	}
+	wantNothingLeft(t, stateDir, "last-failure", "lock")
+	for _, want := range []string{
+		`(?m) event +the queue manager was killed$`,
+		`(?m)^✓ the gang is admitted after the restart$`,
+		`(?m)^✗ it runs on no node at all$`,
+		`(?m)^restart on kueue-fleet: 2 of 3 checks passed, 0 invariants broken$`,
+		`(?m)^fleet-sandbox: not every check passed$`,
+	} {
+		if !regexp.MustCompile(want).MatchString(run.text()) {
+			t.Errorf("the output lacks %q", want)
+		}
+	}
+}
+
+const restartScenario = `title: A job that comes while the manager is away
+fleet: {gpuNodes: 1, cpuNodes: 1, racks: 1, racksPerBlock: 1}
+jobs:
+  - name: gang
+    file: EXAMPLES/fixed-gang.yaml
+    when: {event: restart}
+    work: {phases: [{items: 1, duration: 5s, workers: 2}]}
+events:
+  - {name: restart, restartManager: {downFor: 10s}}
+checks:
+  - name: the gang is admitted after the restart
+    sequence: [{event: restart}, {job: gang, state: running, workers: 2}]
+  - name: it runs on no node at all
+    nodes: {job: gang, are: [nowhere]}
+`
 
 func TestInterrupt(t *testing.T) {
 	p := findPrograms(t)
@@ -133,10 +209,10 @@ func TestKeepAfterAFailure(t *testing.T) {
 	}
 	wantNothingLeft(t, stateDir, "last-failure", "lock")
 	for _, want := range []string{
-		`(?m)^gang-2x2 .* 0/5 +not finished$`,
-		`(?m)^gang-2x2 waited: .*allows to fit only 4 out of 5 pod`,
-		`(?m)^FAIL  the scenario comes to its end$`,
+		`(?m)^✗ the scenario comes to its end$`,
 		`(?m)^ +want an end within 10s$`,
+		`allows to fit only 4 out of 5 pod`,
+		`(?m)^ad-hoc on kueue-fleet: 0 of 2 checks passed, 0 invariants broken$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(run.text()) {
 			t.Errorf("the output lacks %q", want)
@@ -197,6 +273,12 @@ func TestClearErrorsBeforeAnythingStarts(t *testing.T) {
 			args: []string{"--job", write("job.yaml", "apiVersion: ray.io/v1\nkind: RayJob\nmetadata: {name: a, namespace: fleet-train-jobs}\n")},
 			want: `failed to read job "a" of scenario ad-hoc: annotation sandbox.fleet.ai/work has no phase`,
 		},
+		"a scenario that is not there": {args: []string{"defualt"}, want: `scenario "defualt" is neither a file nor one of: `},
+		"a scenario with a mistake": {
+			args: []string{write("bad.yaml", "title: t\njobs: [{name: a}]\n")},
+			want: `bad.yaml:2: jobs[0] has neither file nor manifest, allowed is exactly one of file and manifest`,
+		},
+		"no runs at all":  {args: []string{"--repeat", "0"}, want: "--repeat is 0, allowed is 1 or more"},
 		"an unknown flag": {args: []string{"--nodes", "3"}, want: "unknown flag: --nodes"},
 	}
 	for name, tc := range cases {

@@ -335,10 +335,10 @@ func (p *Player) ended(now time.Time) bool {
 	return p.recorder.ReleasedAll(p.awaited(), now)
 }
 
-// openEnd reports whether there are jobs whose end is not waited for; then the
-// checks decide when the scenario is over.
+// openEnd reports whether the end of no job is waited for; then the checks
+// decide when the scenario is over.
 func (p *Player) openEnd() bool {
-	return slices.ContainsFunc(p.scenario.Jobs, func(j scenario.Job) bool { return j.Expect == scenario.Whatever })
+	return len(p.scenario.Jobs) > 0 && len(p.awaited()) == 0
 }
 
 func (p *Player) checksPass() bool {

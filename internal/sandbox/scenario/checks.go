@@ -17,6 +17,7 @@ type Check struct {
 	Messages  *MessagesCheck  `yaml:"messages" doc:"what the Workload said while it waited"`
 	Rejected  *RejectedCheck  `yaml:"rejected" doc:"the API server's answer to a job that is refused"`
 	Waited    *WaitedCheck    `yaml:"waited" doc:"how long a job waited"`
+	Filled    *FilledCheck    `yaml:"filled" doc:"how much of what others leave a class of jobs fills"`
 }
 
 // WithinCheck bounds a wait. It is a bound on real time, for what must not
@@ -96,6 +97,12 @@ type WaitedCheck struct {
 	Job     string    `yaml:"job" doc:"the job; must be set"`
 	AtMost  *Duration `yaml:"atMost" doc:"real time from submission to admission"`
 	AtLeast *Duration `yaml:"atLeast" doc:"real time from submission to admission"`
+}
+
+// FilledCheck looks at the GPUs that other jobs leave free.
+type FilledCheck struct {
+	Class   string  `yaml:"class" doc:"class of the jobs that fill; must be set"`
+	AtLeast float64 `yaml:"atLeast" doc:"share of the GPU-hours that all other jobs leave, above 0 and up to 1"`
 }
 
 // Reference is a measure of another run.

@@ -6,7 +6,9 @@ package scenario
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -75,10 +77,8 @@ func (s *Scenario) manifestOf(j *Job) (*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("file %s has %d objects, allowed is one RayJob", j.File, len(objects))
 	}
 	object := objects[0]
-	for path, value := range j.Set {
-		if err := setPath(object.Object, path, value); err != nil {
-			return nil, fmt.Errorf("set: %w", err)
-		}
+	if err := change(object, j); err != nil {
+		return nil, err
 	}
 	labels := object.GetLabels()
 	if labels == nil {
@@ -103,6 +103,36 @@ func (s *Scenario) manifestOf(j *Job) (*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	return object, nil
+}
+
+// change makes the changes that a job asks for.
+func change(object *unstructured.Unstructured, j *Job) error {
+	const group = "spec.rayClusterSpec.workerGroupSpecs[0]."
+	type field struct {
+		path  string
+		value any
+	}
+	var fields []field
+	if j.Workers != nil {
+		for _, name := range []string{"replicas", "minReplicas", "maxReplicas"} {
+			fields = append(fields, field{group + name, *j.Workers})
+		}
+	}
+	if j.GPUs != nil {
+		for _, name := range []string{"requests", "limits"} {
+			path := group + "template.spec.containers[0].resources." + name + `["` + string(fleet.GPUResource) + `"]`
+			fields = append(fields, field{path, strconv.Itoa(*j.GPUs)})
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(j.Set)) {
+		fields = append(fields, field{path, j.Set[path]})
+	}
+	for _, f := range fields {
+		if err := setPath(object.Object, f.path, f.value); err != nil {
+			return fmt.Errorf("set: %w", err)
+		}
+	}
+	return nil
 }
 
 // Read returns the objects that o stands for.

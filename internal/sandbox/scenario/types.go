@@ -121,6 +121,8 @@ type Job struct {
 	File     string         `yaml:"file" doc:"file with one RayJob, relative to the scenario"`
 	Manifest map[string]any `yaml:"manifest" doc:"the RayJob itself; either this or file"`
 	Set      map[string]any `yaml:"set" doc:"changes: a path such as spec.rayClusterSpec.workerGroupSpecs[0].replicas and its value; null removes"`
+	Workers  *int           `yaml:"workers" doc:"a fixed size of the first worker group, in place of the manifest's"`
+	GPUs     *int           `yaml:"gpus" doc:"GPUs of each of its workers, in place of the manifest's"`
 	Priority string         `yaml:"priority" doc:"q0, q1 or q2, in place of the manifest's"`
 	Queue    string         `yaml:"queue" doc:"LocalQueue, in place of the manifest's"`
 	Class    string         `yaml:"class" doc:"groups jobs in reports"`

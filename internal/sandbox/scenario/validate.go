@@ -27,7 +27,7 @@ var (
 		"cordon", "uncordon", "restartManager", "setQuota", "setPriority", "deleteJob", "finishJob", "createObject", "deleteObject",
 	}
 	checkKinds = []string{
-		"sequence", "within", "never", "counts", "nodes", "evictions", "items", "keptPods", "messages", "rejected", "waited",
+		"sequence", "within", "never", "counts", "nodes", "evictions", "items", "keptPods", "messages", "rejected", "waited", "filled",
 	}
 )
 
@@ -124,6 +124,8 @@ func (v *validator) job(path string, j *Job) {
 	if j.Priority != "" {
 		oneOf(v, path+".priority", j.Priority, priorities)
 	}
+	v.notNegative(path+".workers", j.Workers)
+	v.notNegative(path+".gpus", j.GPUs)
 	if j.Copies < 0 || j.Copies > maxCopies {
 		v.add(path+".copies", "is %d, allowed is 1 to %d", j.Copies, maxCopies)
 	}
@@ -296,6 +298,13 @@ func (v *validator) check(path string, c *Check) {
 		}
 	case c.Rejected != nil:
 		job(c.Rejected.Job)
+	case c.Filled != nil:
+		if c.Filled.AtLeast <= 0 || c.Filled.AtLeast > 1 {
+			v.add(path+".atLeast", "is %v, allowed is above 0 and up to 1", c.Filled.AtLeast)
+		}
+		if c.Filled.Class == "" {
+			v.add(path+".class", "is not set, allowed is the class of some jobs")
+		}
 	case c.Waited != nil:
 		job(c.Waited.Job)
 		if c.Waited.AtMost == nil && c.Waited.AtLeast == nil {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fleet.ai/kueue-fleet/internal/sandbox/measure"
 	"fleet.ai/kueue-fleet/internal/sandbox/recording"
 	"fleet.ai/kueue-fleet/internal/sandbox/scenario"
 )
@@ -57,6 +58,8 @@ func (h *history) judge(c *scenario.Check) outcome {
 		return h.rejected(c.Rejected)
 	case c.Waited != nil:
 		return h.waited(c.Waited)
+	case c.Filled != nil:
+		return h.filled(c.Filled)
 	}
 	return outcome{want: "a check of a known kind", got: "none"}
 }
@@ -381,6 +384,23 @@ func (h *history) waitedFor(job string) (float64, bool) {
 	}
 	at, ok := h.first(&scenario.Condition{Job: job, State: scenario.StateAdmitted}, j.Submitted)
 	return at - j.Submitted, ok
+}
+
+func (h *history) filled(c *scenario.FilledCheck) outcome {
+	o := outcome{want: fmt.Sprintf("%s fill at least %.0f %% of what others leave", c.Class, 100*c.AtLeast), got: "there is no node"}
+	capacity := measure.Capacity(h.rec)
+	if capacity == 0 || h.rec.Duration == 0 {
+		return o
+	}
+	options := measure.DefaultWeekOptions(capacity)
+	options.Filler = c.Class
+	week := measure.NewWeek(h.rec, options)
+	o.got, o.passed = fmt.Sprintf("%.1f %%", 100*week.Filled()), week.Filled() >= c.AtLeast
+	o.evidence = []string{
+		fmt.Sprintf("%.0f of %.0f spare GPU-hours of the story", week.FillerHours, week.SpareHours),
+		fmt.Sprintf("of %d GPUs others hold %.1f on average, all together %.1f", week.Capacity, week.MeanOthers, week.MeanAll),
+	}
+	return o
 }
 
 func (h *history) waited(c *scenario.WaitedCheck) outcome {

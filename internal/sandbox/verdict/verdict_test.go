@@ -176,6 +176,27 @@ func TestChecks(t *testing.T) {
 	}
 }
 
+func TestFilled(t *testing.T) {
+	at := ptr.To[float64]
+	rec := &recording.Recording{
+		Duration: 10, TimeScale: 1, Nodes: []recording.Node{{Name: "n", GPUs: 8}},
+		Jobs: []recording.Job{{Name: "train", Class: "training"}, {Name: "fill", Class: "evals"}},
+		Pods: []recording.Pod{
+			{Name: "a", Job: "train", Node: "n", GPUs: 4, Bound: at(0), Gone: at(10)},
+			{Name: "b", Job: "fill", Node: "n", GPUs: 4, Bound: at(5), Gone: at(10)},
+		},
+	}
+	for share, want := range map[float64]bool{0.5: true, 0.51: false} {
+		got := Checks(rec, &scenario.Scenario{Checks: []scenario.Check{{Name: "n", Filled: &scenario.FilledCheck{Class: "evals", AtLeast: share}}}})
+		if got[0].Passed != want || got[0].Got != "50.0 %" {
+			t.Errorf("at least %v: got %+v, want passed %v", share, got[0], want)
+		}
+	}
+	if got := Checks(&recording.Recording{}, &scenario.Scenario{Checks: []scenario.Check{{Filled: &scenario.FilledCheck{Class: "evals", AtLeast: 0.1}}}}); got[0].Passed {
+		t.Error("an empty fleet is filled")
+	}
+}
+
 func TestComparisons(t *testing.T) {
 	want := map[string]string{
 		"growth-latency": "0.090 s, slowest of 1", "readmission": "10.0 s", "sizes": "1 2 0 1", "evictions": "1", "nodes": "2", "waited": "1.000 s",
