@@ -57,7 +57,7 @@ func (s *Sandbox) Player(submissions []scenario.Submission) (*play.Player, error
 func (s *Sandbox) describeManager() recording.Manager {
 	m := recording.Manager{Name: s.opts.ManagerName, Version: manager.Version(s.sup.LogPath(manager.Name))}
 	if m.Name == "" {
-		m.Name = strings.TrimSpace("kueue " + m.Version)
+		m.Name = strings.TrimSpace("upstream " + m.Version)
 		if s.isFleet {
 			m.Name = "kueue-fleet"
 		}

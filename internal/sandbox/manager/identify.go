@@ -18,13 +18,8 @@ func IsFleet(ctx context.Context, binary string) bool {
 	return bytes.Contains(out, []byte("-fleet-config"))
 }
 
-// versions are where managers name their version in the log, the most telling
-// first.
-var versions = []*regexp.Regexp{
-	regexp.MustCompile(`"Starting kueue-fleet".*?"version": ?"([^"]+)"`),
-	regexp.MustCompile(`"msg":"Starting kueue-fleet".*?"version":"([^"]+)"`),
-	regexp.MustCompile(`"?gitVersion"?: ?"([^"]+)"`),
-}
+// version is where every manager names its version in the log.
+var version = regexp.MustCompile(`"gitVersion": ?"([^"]+)"`)
 
 // Version is the version that the manager names in its log; empty if none.
 func Version(logFile string) string {
@@ -32,10 +27,8 @@ func Version(logFile string) string {
 	if err != nil {
 		return ""
 	}
-	for _, pattern := range versions {
-		if match := pattern.FindSubmatch(text); match != nil {
-			return string(match[1])
-		}
+	if match := version.FindSubmatch(text); match != nil {
+		return string(match[1])
 	}
 	return ""
 }

@@ -66,7 +66,7 @@ func (p *Player) act(ctx context.Context, e *scenario.Event) (job, text string, 
 	case e.SetPriority != nil:
 		return e.SetPriority.Job, "priority set to " + e.SetPriority.Priority, p.setPriority(ctx, e.SetPriority)
 	case e.DeleteJob != nil:
-		p.lost[e.DeleteJob.Job] = true
+		p.deleted[e.DeleteJob.Job] = true
 		object := &rayv1.RayJob{ObjectMeta: p.meta(e.DeleteJob.Job)}
 		return e.DeleteJob.Job, "deleted", p.Client.Delete(ctx, object)
 	case e.FinishJob != nil:

@@ -29,7 +29,7 @@ func (p *Player) expectations(rec *recording.Recording) []recording.Check {
 		}
 		var ofKind []recording.Check
 		for _, name := range j.Names() {
-			if !p.lost[name] {
+			if !p.deleted[name] {
 				ofKind = append(ofKind, expectation(name, j.Expect, byName[name]))
 			}
 		}

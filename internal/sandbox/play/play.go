@@ -75,8 +75,8 @@ type Player struct {
 	// away gets the errors of what goes on in the background.
 	away    chan error
 	pending int
-	// lost is the node that each event found.
-	lost map[string]bool
+	// deleted are the jobs that an event deleted.
+	deleted map[string]bool
 }
 
 // step is something that happens once.
@@ -91,7 +91,7 @@ type step struct {
 func New(c Cluster, s *scenario.Scenario, submissions []scenario.Submission) *Player {
 	p := &Player{
 		Cluster: c, scenario: s, start: c.Clock.Now(), away: make(chan error, 1),
-		jobs: map[string]types.NamespacedName{}, lost: map[string]bool{},
+		jobs: map[string]types.NamespacedName{}, deleted: map[string]bool{},
 	}
 	plan := map[string]recorder.Job{}
 	for i := range submissions {
@@ -356,7 +356,7 @@ func (p *Player) awaited() []types.NamespacedName {
 		j := &p.scenario.Jobs[i]
 		if j.Expect == scenario.Succeeds || j.Expect == scenario.Fails {
 			for _, name := range j.Names() {
-				if !p.lost[name] { // Not one that an event deleted.
+				if !p.deleted[name] { // Not one that an event deleted.
 					names = append(names, p.jobs[name])
 				}
 			}

@@ -143,3 +143,43 @@ func waitGone(t *testing.T, proc ProcFS, id Identity) {
 	}
 	t.Errorf("process %d is still there", id.PID)
 }
+
+func TestAKilledChildIsNoFailureAndCanBeStartedAgain(t *testing.T) {
+	s, _ := newTestSupervisor(t)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := s.Kill(ctx, "child"); err == nil || !strings.Contains(err.Error(), "it does not run") {
+		t.Errorf("killing what was never started gave %v", err)
+	}
+	for round := range 2 {
+		if err := s.Start(shell("child", "echo started; sleep 1000")); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			// Its log goes on where the first one ended.
+			text, err := os.ReadFile(s.LogPath("child"))
+			if err == nil && strings.Count(string(text), "started\n") == round+1 {
+				break
+			}
+			if ctx.Err() != nil {
+				t.Fatal("it never started")
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if err := s.Kill(ctx, "child"); err != nil {
+			t.Fatal(err)
+		}
+		if pids := s.PIDs(); len(pids) != 0 {
+			t.Errorf("still running: %v", pids)
+		}
+	}
+	select {
+	case exit := <-s.Failed():
+		t.Errorf("a failure was told: %v", exit)
+	default:
+	}
+	text, err := os.ReadFile(s.LogPath("child"))
+	if err != nil || strings.Count(string(text), "started") != 2 {
+		t.Errorf("the log is %q, %v, want both starts", text, err)
+	}
+}
