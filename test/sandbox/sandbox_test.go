@@ -273,7 +273,7 @@ func TestClearErrorsBeforeAnythingStarts(t *testing.T) {
 			args: []string{"--job", write("job.yaml", "apiVersion: ray.io/v1\nkind: RayJob\nmetadata: {name: a, namespace: fleet-train-jobs}\n")},
 			want: `failed to read job "a" of scenario ad-hoc: annotation sandbox.fleet.ai/work has no phase`,
 		},
-		"a scenario that is not there": {args: []string{"defualt"}, want: `scenario "defualt" is neither a file nor one of: `},
+		"a scenario that is not there": {args: []string{"nodefault"}, want: `scenario "nodefault" is neither a file nor one of: `},
 		"a scenario with a mistake": {
 			args: []string{write("bad.yaml", "title: t\njobs: [{name: a}]\n")},
 			want: `bad.yaml:2: jobs[0] has neither file nor manifest, allowed is exactly one of file and manifest`,

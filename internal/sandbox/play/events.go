@@ -5,6 +5,7 @@ package play
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -60,7 +61,8 @@ func (p *Player) act(ctx context.Context, e *scenario.Event) (job, text string, 
 	case e.Uncordon != nil:
 		return p.forNode(ctx, e.Uncordon, "uncordoned", p.cordon(false))
 	case e.RestartManager != nil:
-		return "", "the queue manager was killed", p.restartManager(ctx, e.RestartManager)
+		p.restartManager(ctx, e.RestartManager)
+		return "", "the queue manager was killed", nil
 	case e.SetQuota != nil:
 		return "", fmt.Sprintf("quota of %s set to %d GPUs", e.SetQuota.Queue, e.SetQuota.GPUs), p.setQuota(ctx, e.SetQuota)
 	case e.SetPriority != nil:
@@ -77,7 +79,7 @@ func (p *Player) act(ctx context.Context, e *scenario.Event) (job, text string, 
 	case e.DeleteObject != nil:
 		return "", fmt.Sprintf("%s %s deleted", e.DeleteObject.Kind, e.DeleteObject.Name), p.deleteObject(ctx, e.DeleteObject)
 	}
-	return "", "", fmt.Errorf("it has no action")
+	return "", "", errors.New("it has no action")
 }
 
 func (p *Player) meta(job string) metav1.ObjectMeta {
@@ -87,10 +89,9 @@ func (p *Player) meta(job string) metav1.ObjectMeta {
 
 // restartManager kills the manager now and lets it come back in the
 // background.
-func (p *Player) restartManager(ctx context.Context, r *scenario.Restart) error {
+func (p *Player) restartManager(ctx context.Context, r *scenario.Restart) {
 	p.pending++
 	go func() { p.away <- p.RestartManager(ctx, p.real(r.DownFor.D())) }()
-	return nil
 }
 
 func (p *Player) setQuota(ctx context.Context, s *scenario.SetQuota) error {

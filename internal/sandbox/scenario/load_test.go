@@ -60,7 +60,7 @@ func TestParseNamesFileLineFieldValueAndWhatIsAllowed(t *testing.T) {
 		"nothing":               {text: "", want: []string{"x.yaml: it is empty"}},
 		"no YAML":               {text: "a: [", want: []string{"failed to read x.yaml: yaml: line 1"}},
 		"an unknown field":      {text: smallest + "color: red\n", want: []string{"x.yaml:5: color is unknown, allowed are title, "}},
-		"an unknown field deep": {text: smallest + "    wrok: 1\n", want: []string{"x.yaml:5: jobs[0].wrok is unknown, allowed are at, when, delay, name, "}},
+		"an unknown field deep": {text: smallest + "    jobwork: 1\n", want: []string{"x.yaml:5: jobs[0].jobwork is unknown, allowed are at, when, delay, name, "}},
 		"a field twice":         {text: smallest + "title: u\n", want: []string{"x.yaml:5: title is set twice"}},
 		"text for a number":     {text: smallest + "timeScale: fast\n", want: []string{`x.yaml:5: timeScale is "fast", allowed is a number`}},
 		"a list for text":       {text: "title: [a]\n", want: []string{"x.yaml:1: title is a list, allowed is text"}},
@@ -236,7 +236,7 @@ func TestFind(t *testing.T) {
 	if byFile, err := Find("/none", byName); err != nil || byFile != byName {
 		t.Errorf("got %q, %v, want %q", byFile, err, byName)
 	}
-	if _, err := Find(dir, "defualt"); err == nil || !strings.Contains(err.Error(), `scenario "defualt" is neither a file nor one of: `) || !strings.Contains(err.Error(), "default, ") {
+	if _, err := Find(dir, "nodefault"); err == nil || !strings.Contains(err.Error(), `scenario "nodefault" is neither a file nor one of: `) || !strings.Contains(err.Error(), "default, ") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -71,7 +71,7 @@ func (h *history) stages(list []scenario.Condition, from float64) []string {
 	for i := range list {
 		next, ok := h.first(&list[i], at)
 		if !ok {
-			return append(lines, fmt.Sprintf("never after that: %s", Describe(&list[i])))
+			return append(lines, "never after that: "+Describe(&list[i]))
 		}
 		lines, at = append(lines, fmt.Sprintf("%.3fs: %s", next, Describe(&list[i]))), next
 	}
@@ -83,7 +83,7 @@ func (h *history) sequence(list []scenario.Condition) outcome {
 	_, failed := h.follow(list, 0)
 	o.passed, o.got = failed < 0, "all, in this order"
 	if failed >= 0 {
-		o.got = fmt.Sprintf("not: %s", Describe(&list[failed]))
+		o.got = "not: " + Describe(&list[failed])
 	}
 	return o
 }

@@ -123,10 +123,14 @@ func spanAt(w *recording.Workload, t float64) *recording.Span {
 	return nil
 }
 
-// workersIn is how many workers a span is about.
-func workersIn(span *recording.Span, group string) int {
+// workersIn is how many workers a span of a Workload is about. If the groups
+// of a job are admitted on their own, a Workload is about one of them.
+func workersIn(w *recording.Workload, span *recording.Span, group string) int {
 	total := 0
 	for name, count := range span.Counts {
+		if w.Group != "" {
+			name = w.Group
+		}
 		if name == group || group == "" && name != headGroup {
 			total += count
 		}
@@ -137,7 +141,11 @@ func workersIn(span *recording.Span, group string) int {
 // admitted is the size that is admitted at a time, over the job's groups if
 // they are admitted on their own.
 func (h *history) admitted(job, group string, t float64) (size int, ok bool) {
-	byGroup := map[string]*recording.Span{}
+	type newest struct {
+		of   *recording.Workload
+		span *recording.Span
+	}
+	byGroup := map[string]newest{}
 	replaced := map[string]bool{}
 	for _, w := range h.workloads[job] {
 		if span := spanAt(w, t); span != nil && span.State == recording.Admitted && w.Replaces != "" {
@@ -149,12 +157,15 @@ func (h *history) admitted(job, group string, t float64) (size int, ok bool) {
 		if span == nil || span.State != recording.Admitted || replaced[w.Name] {
 			continue
 		}
-		if newest := byGroup[w.Group]; newest == nil || span.From >= newest.From {
-			byGroup[w.Group] = span
+		if group != "" && w.Group != "" && w.Group != group {
+			continue // It says nothing about this group.
+		}
+		if n := byGroup[w.Group]; n.span == nil || span.From >= n.span.From {
+			byGroup[w.Group] = newest{w, span}
 		}
 	}
-	for _, span := range byGroup {
-		size, ok = size+workersIn(span, group), true
+	for _, n := range byGroup {
+		size, ok = size+workersIn(n.of, n.span, group), true
 	}
 	return size, ok
 }
@@ -163,8 +174,11 @@ func (h *history) admitted(job, group string, t float64) (size int, ok bool) {
 func (h *history) waits(job, group string, t float64) (size int, ok bool) {
 	for _, w := range h.workloads[job] {
 		span := spanAt(w, t)
+		if group != "" && w.Group != "" && w.Group != group {
+			continue
+		}
 		if span != nil && (span.State == recording.Pending || span.State == recording.BackingOff) {
-			size, ok = max(size, workersIn(span, group)), true
+			size, ok = max(size, workersIn(w, span, group)), true
 		}
 	}
 	return size, ok

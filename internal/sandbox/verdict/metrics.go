@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fleet.ai/kueue-fleet/internal/sandbox/recording"
@@ -48,9 +49,9 @@ func (h *history) measure(m *scenario.Metric, scale float64) string {
 		}
 		return ints(list)
 	case "evictions":
-		return fmt.Sprint(len(h.evictions[m.Job]))
+		return strconv.Itoa(len(h.evictions[m.Job]))
 	case "nodes":
-		return fmt.Sprint(len(h.peaks(m.Job, m.Group)))
+		return strconv.Itoa(len(h.peaks(m.Job, m.Group)))
 	case "waited":
 		if waited, ok := h.waitedFor(m.Job); ok {
 			return seconds(waited)
@@ -62,7 +63,7 @@ func (h *history) measure(m *scenario.Metric, scale float64) string {
 	case "items":
 		return fmt.Sprintf("%d of %d", job.ItemsDone, job.ItemsTotal)
 	case "redone":
-		return fmt.Sprint(job.ItemsRedone)
+		return strconv.Itoa(job.ItemsRedone)
 	case "duration":
 		if job.Finished != nil {
 			return seconds((*job.Finished-job.Submitted)*scale) + " of the story"

@@ -120,6 +120,34 @@ func TestAStalledPodDoesNotRun(t *testing.T) {
 	}
 }
 
+func TestGroupsThatAreAdmittedOnTheirOwn(t *testing.T) {
+	rec := &recording.Recording{
+		Duration: 9, Jobs: []recording.Job{{Name: "rl"}},
+		Workloads: []recording.Workload{
+			{Name: "h", Job: "rl", Group: "head", Spans: []recording.Span{{From: 1, State: recording.Admitted, Counts: map[string]int{"main": 1}}}},
+			{Name: "t", Job: "rl", Group: "trainer", Spans: []recording.Span{{From: 2, State: recording.Admitted, Counts: map[string]int{"main": 4}}}},
+			{Name: "r", Job: "rl", Group: "rollout", Spans: []recording.Span{{From: 3, State: recording.Pending, Counts: map[string]int{"main": 2}}, {From: 5, State: recording.Admitted, Counts: map[string]int{"main": 2}}}},
+		},
+	}
+	cases := map[string]struct {
+		condition scenario.Condition
+		wantFirst float64
+	}{
+		"one group":            {scenario.Condition{Job: "rl", Group: "rollout", State: scenario.StateAdmitted, Workers: ptr.To(2)}, 5},
+		"a group that waits":   {scenario.Condition{Job: "rl", Group: "rollout", State: scenario.StatePending}, 3},
+		"another in its place": {scenario.Condition{Job: "rl", Group: "trainer", State: scenario.StateAdmitted, Workers: ptr.To(4)}, 2},
+		"all but the head":     {scenario.Condition{Job: "rl", State: scenario.StateAdmitted, Workers: ptr.To(6)}, 5},
+		"the head":             {scenario.Condition{Job: "rl", Group: "head", State: scenario.StateAdmitted, Workers: ptr.To(1)}, 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got, ok := newHistory(rec, everyJob).first(&tc.condition, 0); !ok || got != tc.wantFirst {
+				t.Errorf("first at %v, %v, want %v", got, ok, tc.wantFirst)
+			}
+		})
+	}
+}
+
 func TestChecks(t *testing.T) {
 	n := ptr.To[int]
 	admitted := scenario.Condition{Job: "eval", State: scenario.StateAdmitted}
