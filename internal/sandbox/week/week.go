@@ -164,6 +164,8 @@ description: >
 long: true
 timeScale: %d
 timeout: 12m
+# Pods start in real time, so these would be over before they can.
+manager: {startWindow: 500h, recoveryWindow: 500h}
 jobs:
 `
 
