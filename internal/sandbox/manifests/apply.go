@@ -47,21 +47,45 @@ func (a *Applier) Create(ctx context.Context, objects ...*unstructured.Unstructu
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
 	for _, object := range objects {
-		group.Go(func() error {
-			_, err := a.resource(object).Create(ctx, object, metav1.CreateOptions{})
-			return describe("create", object, err)
-		})
+		group.Go(func() error { return a.createOnce(ctx, object) })
 	}
 	return group.Wait()
+}
+
+// createOnce creates an object that nobody else creates. A request that timed
+// out, on a machine with too much to do, is made again, and may have had its
+// effect already.
+func (a *Applier) createOnce(ctx context.Context, object *unstructured.Unstructured) error {
+	for again := false; ; again = true {
+		_, err := a.resource(object).Create(ctx, object, metav1.CreateOptions{})
+		timedOut := apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err)
+		switch {
+		case again && apierrors.IsAlreadyExists(err):
+			return nil
+		case !timedOut || ctx.Err() != nil:
+			return describe("create", object, err)
+		}
+		select {
+		case <-ctx.Done():
+			return describe("create", object, errors.Join(err, context.Cause(ctx)))
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }
 
 // CreateRetrying creates one object and tries again for as long as the API
 // server only says that something is not there yet: a webhook that does not
 // answer, a service account that its controller has not made.
 func (a *Applier) CreateRetrying(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	timedOut := false
 	for {
 		created, err := a.resource(object).Create(ctx, object, metav1.CreateOptions{})
-		notThereYet := apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err)
+		if timedOut && apierrors.IsAlreadyExists(err) {
+			// The request that timed out had its effect.
+			created, err = a.resource(object).Get(ctx, object.GetName(), metav1.GetOptions{})
+		}
+		timedOut = timedOut || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
+		notThereYet := apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
 		if err == nil || !notThereYet {
 			return created, describe("create", object, err)
 		}

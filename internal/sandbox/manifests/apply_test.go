@@ -46,6 +46,36 @@ func TestCreateNamesWhatItCouldNotCreate(t *testing.T) {
 	}
 }
 
+// timeOutOnce lets the first create have its effect and its request time out.
+func timeOutOnce(t *testing.T, client *fake.FakeDynamicClient) {
+	t.Helper()
+	first := true
+	client.PrependReactor("create", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if !first {
+			return false, nil, nil
+		}
+		first = false
+		if err := client.Tracker().Create(action.GetResource(), action.(clienttesting.CreateAction).GetObject(), ""); err != nil {
+			t.Error(err)
+		}
+		return true, nil, apierrors.NewTimeoutError("request did not complete within requested timeout", 0)
+	})
+}
+
+func TestARequestThatTimedOutMayHaveHadItsEffect(t *testing.T) {
+	applier, client := newFake()
+	timeOutOnce(t, client)
+	if err := applier.Create(context.Background(), crd("a")); err != nil {
+		t.Errorf("create: %v", err)
+	}
+	applier, client = newFake()
+	timeOutOnce(t, client)
+	created, err := applier.CreateRetrying(context.Background(), crd("a"))
+	if err != nil || created.GetName() != "a" {
+		t.Errorf("create with retries: %v, %v", created, err)
+	}
+}
+
 func TestCreateRetrying(t *testing.T) {
 	cases := map[string]struct {
 		err      error
