@@ -8,10 +8,9 @@ package features
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/featuregate"
 )
-
-// Gates returns kueue-fleet's gates, with their defaults and stages. A gate's
 
 const (
 	// FleetElasticConstrainedTopology lets the groups of elastic jobs ask for a
@@ -19,10 +18,6 @@ const (
 	// docs/elastic-placement.md. The patched Kueue declares the same gate, since it
 	// acts on it.
 	FleetElasticConstrainedTopology featuregate.Feature = "FleetElasticConstrainedTopology"
-
-	// FleetElasticFit lets the fit engine place the pods of topology-aware workloads,
-	// see docs/elastic-fit.md.
-	FleetElasticFit featuregate.Feature = "FleetElasticFit"
 
 	// FleetRayPodReadiness makes the readiness of Ray jobs that of their pods, see
 	// docs/readiness-recovery.md.
@@ -45,7 +40,6 @@ func Gates() map[featuregate.Feature]featuregate.VersionedSpecs {
 	}
 	return map[featuregate.Feature]featuregate.VersionedSpecs{
 		FleetElasticConstrainedTopology: alpha,
-		FleetElasticFit:                 alpha,
 		FleetRayPodReadiness:            alpha,
 		FleetReadinessRecovery:          alpha,
 		FleetWorkgroup:                  alpha,
