@@ -138,6 +138,8 @@ func (j judge) all(ctx context.Context, undos []undo, patches map[string]patch) 
 			if err := j.units(ctx, &r, p, u.number()); err != nil {
 				return nil, err
 			}
+		}
+		if u.Unseen == "" {
 			if err := j.model(ctx, &r, u.number()); err != nil {
 				return nil, err
 			}

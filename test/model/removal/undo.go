@@ -21,7 +21,8 @@ type undo struct {
 	Patch string `json:"patch"`
 	// What says what is undone, for the table.
 	What string `json:"what"`
-	// Unseen says why the model can't find it. It is empty if the model has to.
+	// Unseen says why the model can't find it, and is not asked. It is empty if the model
+	// has to find it.
 	Unseen string `json:"unseen,omitempty"`
 	// From is the seed to begin with, when the first that fails is a far one.
 	From uint64 `json:"from,omitempty"`
