@@ -108,11 +108,24 @@ func (p *jobPolicy) Reconcile(ctx context.Context, job jobframework.GenericJob, 
 		}
 	}
 	condition = p.conditionFor(wl, judged)
-	if judged.Status == metav1.ConditionTrue || judged.Since.Equal(p.now()) || workload.HasConditionWithTypeAndReason(wl, &condition) {
+	// Kueue writes what it would write alone. It would take the present as the
+	// transition time of a clock that runs, and leave a message as it is.
+	said := workload.HasConditionWithTypeAndReason(wl, &condition)
+	if judged.Status == metav1.ConditionTrue || (!said && judged.Since.Equal(p.now())) || !changes(wl, &condition) {
 		return condition, false, nil
 	}
-	// Kueue would take the present as the transition time of a clock that runs.
 	return condition, true, p.writeCondition(ctx, wl, condition)
+}
+
+// changes tells whether wl says something else than the condition. One of which only
+// the message differs keeps its transition time.
+func changes(wl *kueue.Workload, condition *metav1.Condition) bool {
+	current := apimeta.FindStatusCondition(wl.Status.Conditions, condition.Type)
+	if current == nil || current.Status != condition.Status || current.Reason != condition.Reason {
+		return true
+	}
+	condition.LastTransitionTime = current.LastTransitionTime
+	return current.Message != condition.Message
 }
 
 // keepUpToDate writes what the Workload doesn't have yet, one thing at a time.

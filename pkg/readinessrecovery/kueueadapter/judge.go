@@ -12,7 +12,6 @@ import (
 
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	"sigs.k8s.io/kueue/pkg/controller/jobframework"
-	"sigs.k8s.io/kueue/pkg/workload"
 
 	"fleet.ai/kueue-fleet/pkg/readinessrecovery"
 )
@@ -73,7 +72,7 @@ func (p *jobPolicy) observeReplaced(ctx context.Context, job jobframework.Generi
 		}
 	}
 	condition := p.conditionFor(replaced, judged)
-	if workload.HasConditionWithTypeAndReason(replaced, &condition) {
+	if !changes(replaced, &condition) {
 		return nil
 	}
 	return p.writeCondition(ctx, replaced, condition)

@@ -51,6 +51,7 @@ func newFixture() *fixture {
 
 func (f *fixture) remove() {
 	ginkgo.GinkgoHelper()
+	gomega.Expect(k8sClient.DeleteAllOf(ctx, &rayv1.RayCluster{}, client.InNamespace(f.ns.Name))).To(gomega.Succeed())
 	gomega.Expect(util.DeleteNamespace(ctx, k8sClient, f.ns)).To(gomega.Succeed())
 	util.ExpectObjectToBeDeleted(ctx, k8sClient, f.cq, true)
 	util.ExpectObjectToBeDeleted(ctx, k8sClient, f.flavor, true)
@@ -75,9 +76,12 @@ func (f *fixture) rayJob(name string, annotations ...string) *testingrayjob.JobW
 }
 
 func (f *fixture) elasticRayJob(name string, annotations ...string) *testingrayjob.JobWrapper {
-	return f.rayJob(name, annotations...).
+	job := f.rayJob(name, annotations...).
 		Annotation(workloadslicing.EnabledAnnotationKey, workloadslicing.EnabledAnnotationValue).
 		EnableInTreeAutoscaling()
+	// The queue has CPUs only, and each is counted.
+	job.Spec.RayClusterSpec.AutoscalerOptions = &rayv1.AutoscalerOptions{Resources: &corev1.ResourceRequirements{}}
+	return job
 }
 
 // create makes the job and returns what plays its Ray.

@@ -69,7 +69,8 @@ var _ = ginkgo.Describe("Recovery of Ray jobs", ginkgo.Ordered, ginkgo.ContinueO
 		ray.awaitEviction()
 		ray.stop()
 		ray.start("worker-0")
-		gomega.Expect(ray.awaitReadiness(kueue.WorkloadWaitForStart).Message).To(gomega.HaveSuffix("start window 30m, the cluster default"))
+		gomega.Eventually(func() string { return ray.awaitReadiness(kueue.WorkloadWaitForStart).Message }, util.Timeout, util.ShortInterval).
+			Should(gomega.HaveSuffix("start window 30m, the cluster default"))
 		ray.expectNoEviction(4 * time.Second)
 	})
 
