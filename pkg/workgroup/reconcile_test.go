@@ -5,6 +5,8 @@ package workgroup
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,7 +37,9 @@ import (
 // scene is a job on a fake API server. The test plays KubeRay, Kueue's scheduler and
 // the kubelets.
 type scene struct {
-	t      *testing.T
+	t *testing.T
+	// faulty scenes may fail to reconcile now and then.
+	faulty bool
 	client client.Client
 	r      *Reconciler
 	events *utiltesting.EventRecorder
@@ -90,11 +94,12 @@ func (s *scene) reconcile() {
 	s.t.Helper()
 	before := ""
 	for range 20 {
-		if _, err := s.r.Reconcile(s.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "team", Name: "rl"}}); err != nil {
+		_, err := s.r.Reconcile(s.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "team", Name: "rl"}})
+		if err != nil && !s.faulty {
 			s.t.Fatalf("Reconcile() error = %v", err)
 		}
 		now := strings.Join(s.all(), "\n")
-		if now == before {
+		if now == before && err == nil {
 			return
 		}
 		before = now
@@ -252,6 +257,18 @@ func (s *scene) removePods(names ...string) {
 // The life of a job, from its head's admission to its end.
 func TestReconcile(t *testing.T) {
 	s := newScene(t, interceptor.Funcs{}, managedJob())
+	s.live()
+	for _, reason := range []string{"Started", "GroupHeld", "GroupWaiting", "GroupRunning", "GroupDraining", "GroupEnded"} {
+		if !slices.ContainsFunc(s.events.RecordedEvents, func(e utiltesting.EventRecord) bool { return e.Reason == reason }) {
+			t.Errorf("no event has the reason %s: %v", reason, s.events.RecordedEvents)
+		}
+	}
+}
+
+// live plays the life of a job and checks each step.
+func (s *scene) live() {
+	t := s.t
+	t.Helper()
 	s.reconcile()
 	s.want("head: Waiting 0/1", "trainer: Held 0/1, waiting for the admission of the head", "rollout: Held 0/0, waiting for the admission of the head")
 	s.admit("head")
@@ -318,11 +335,6 @@ func TestReconcile(t *testing.T) {
 	for _, wl := range list.Items {
 		if !apimeta.IsStatusConditionTrue(wl.Status.Conditions, kueue.WorkloadFinished) || len(wl.Finalizers) > 0 {
 			t.Errorf("Workload %s is left: finalizers %v, conditions %v", wl.Name, wl.Finalizers, wl.Status.Conditions)
-		}
-	}
-	for _, reason := range []string{"Started", "GroupHeld", "GroupWaiting", "GroupRunning", "GroupDraining", "GroupEnded"} {
-		if !slices.ContainsFunc(s.events.RecordedEvents, func(e utiltesting.EventRecord) bool { return e.Reason == reason }) {
-			t.Errorf("no event has the reason %s: %v", reason, s.events.RecordedEvents)
 		}
 	}
 }
@@ -491,5 +503,64 @@ func TestReconcileFormerJob(t *testing.T) {
 	s.reconcile()
 	if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(old), kept); !apierrors.IsNotFound(err) {
 		t.Errorf("getting the former job's Workload: error %v, want not found", err)
+	}
+}
+
+var stride = flag.Int("stride", 7, "let every n-th write of a job's life fail; 1 takes a minute")
+
+// A write of a job's life fails: it is refused, or it is done and the answer is lost.
+// A program that is killed and started again sees the same. Nothing leaks, and every
+// step comes to the same end.
+func TestReconcileWhenAWriteFails(t *testing.T) {
+	writes := 0
+	fail := func(at int, done bool) func(*scene) {
+		n := 0
+		injected := errors.New("injected")
+		try := func(write func() error) error {
+			n++
+			writes = max(writes, n)
+			if n != at {
+				return write()
+			}
+			if done {
+				return errors.Join(write(), injected)
+			}
+			return injected
+		}
+		return func(s *scene) {
+			s.faulty = true
+			s.r.client = interceptor.NewClient(s.client.(client.WithWatch), interceptor.Funcs{
+				Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+					return try(func() error { return c.Create(ctx, obj, opts...) })
+				},
+				Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
+					return try(func() error { return c.Update(ctx, obj, opts...) })
+				},
+				Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+					return try(func() error { return c.Patch(ctx, obj, patch, opts...) })
+				},
+				Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+					return try(func() error { return c.Delete(ctx, obj, opts...) })
+				},
+				SubResourcePatch: func(ctx context.Context, c client.Client, name string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+					return try(func() error { return c.SubResource(name).Patch(ctx, obj, patch, opts...) })
+				},
+			})
+		}
+	}
+	run := func(at int, done bool) {
+		t.Run(fmt.Sprintf("write %d, done %v", at, done), func(t *testing.T) {
+			s := newScene(t, interceptor.Funcs{}, managedJob())
+			fail(at, done)(s)
+			s.live()
+		})
+	}
+	run(0, false)
+	if writes < 20 {
+		t.Fatalf("the life of a job took %d writes, so not all of them were counted", writes)
+	}
+	for at := 1; at <= writes; at += *stride {
+		run(at, false)
+		run(at, true)
 	}
 }
