@@ -148,6 +148,10 @@ test-image: image controlplane ## Build the images twice, compare them, and run 
 	@$(MAKE) --no-print-directory image IMAGE_DIR=$(CURDIR)/artifacts/image-again
 	@go test -count=1 -timeout 15m ./test/image
 
+.PHONY: test-workgroup
+test-workgroup: build controlplane ## Run worker groups against a real API server, with KubeRay's own reconcilers (not part of make test yet).
+	@KUEUE_FLEET_BIN=$(BIN)/kueue-fleet go test -count=1 -timeout 15m ./test/workgroup
+
 .PHONY: test-upstream-core
 test-upstream-core: vendor controlplane ## Run Kueue's own suites that our patches could break.
 	@go run ./test/upstream --set core

@@ -91,6 +91,9 @@ func (p *Plane) Stop() error {
 	return nil
 }
 
+// AdminConfig reaches the API server with every right. It is a copy.
+func (p *Plane) AdminConfig() *rest.Config { return rest.CopyConfig(p.env.Config) }
+
 // NewRecorder starts a recorder that speaks as the manager's service account.
 func (p *Plane) NewRecorder() (*Recorder, error) { return NewRecorder(p.manager) }
 
