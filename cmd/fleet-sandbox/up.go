@@ -9,6 +9,7 @@ import (
 	"net"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
 
 	"fleet.ai/kueue-fleet/internal/repo"
@@ -81,12 +82,15 @@ func (f *upFlags) follow(cmd *cobra.Command, box *sandbox.Sandbox) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "\nThe board is at http://%s\n", listener.Addr())
-	f.howToEnd(cmd, box)
-	served := make(chan error, 1)
-	go func() { served <- live.Serve(box.Context(), listener) }()
-	err = player.Follow(box.Context())
-	return errors.Join(err, <-served)
+	group, ctx := errgroup.WithContext(box.Context())
+	group.Go(func() error { return live.Serve(ctx, listener) })
+	group.Go(func() error {
+		return player.Follow(ctx, func() {
+			_, _ = fmt.Fprintf(cmd.OutOrStdout(), "\nThe board is at http://%s\n", listener.Addr())
+			f.howToEnd(cmd, box)
+		})
+	})
+	return group.Wait()
 }
 
 func newBoard(player *play.Player, box *sandbox.Sandbox, allowChanges bool) (*board.Board, error) {

@@ -155,8 +155,9 @@ func (p *Player) Play(parent context.Context) (*recording.Recording, error) {
 }
 
 // Follow records what happens on the cluster until ctx is done, without a
-// story of its own. Invariants are checked meanwhile.
-func (p *Player) Follow(parent context.Context) error {
+// story of its own. Invariants are checked meanwhile. ready is called when all
+// that is there is recorded.
+func (p *Player) Follow(parent context.Context, ready func()) error {
 	ctx, stop := context.WithCancelCause(parent)
 	defer stop(nil)
 	p.Runtime.SetTimeScale(p.scenario.TimeScale)
@@ -169,6 +170,7 @@ func (p *Player) Follow(parent context.Context) error {
 		stop(err)
 		return err
 	}
+	ready()
 	ticker := p.Clock.NewTicker(beat)
 	defer ticker.Stop()
 	for {
