@@ -91,7 +91,12 @@ func (p *Player) meta(job string) metav1.ObjectMeta {
 // background.
 func (p *Player) restartManager(ctx context.Context, r *scenario.Restart) {
 	p.pending++
-	go func() { p.away <- p.RestartManager(ctx, p.real(r.DownFor.D())) }()
+	go func() {
+		select {
+		case p.away <- p.RestartManager(ctx, p.real(r.DownFor.D())):
+		case <-ctx.Done(): // Nobody listens any more.
+		}
+	}()
 }
 
 func (p *Player) setQuota(ctx context.Context, s *scenario.SetQuota) error {
