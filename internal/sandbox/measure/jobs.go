@@ -15,6 +15,8 @@ type JobFigures struct {
 	Name     string `json:"name"`
 	Class    string `json:"class,omitempty"`
 	Priority string `json:"priority,omitempty"`
+	// Rejected says that the API server refused it: it never waited.
+	Rejected bool `json:"rejected,omitempty"`
 	// Admitted is when it was first admitted, in seconds of the run.
 	Admitted *float64 `json:"admitted,omitempty"`
 	// FirstWait is the time from submission to the first admission, or to
@@ -42,6 +44,9 @@ func Job(rec *recording.Recording, job recording.Job) JobFigures {
 	figures := JobFigures{
 		Name: job.Name, Class: job.Class, Priority: job.Priority,
 		Evictions: Evictions(rec, job.Name), Lost: lostOf(rec, job),
+	}
+	if figures.Rejected = wasRejected(rec, job); figures.Rejected {
+		return figures
 	}
 	end := orEnd(rec, job.Finished)
 	waited := end - job.Submitted
@@ -73,6 +78,13 @@ func Job(rec *recording.Recording, job recording.Job) JobFigures {
 	figures.TotalWait = max(0, waited) * scale
 	figures.addPods(rec)
 	return figures
+}
+
+// wasRejected reports whether the API server refused a job, which is an event
+// of its own, and it did not get in later.
+func wasRejected(rec *recording.Recording, job recording.Job) bool {
+	return job.Result == "" && len(workers(rec, job.Name)) == 0 &&
+		slices.ContainsFunc(rec.Events, func(event recording.Event) bool { return event.Job == job.Name && event.What == "rejected" })
 }
 
 // addPods adds what the job's pods held.

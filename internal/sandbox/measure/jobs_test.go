@@ -97,6 +97,23 @@ func TestJob(t *testing.T) {
 				Evictions: []Eviction{{At: 5, Workload: "w", Reason: "Preempted", GPUs: 4}},
 			},
 		},
+		"a job that was refused never waits": {
+			rec: recording.Recording{
+				Duration: 10, Jobs: []recording.Job{{Name: "j", Submitted: 1}}, Events: []recording.Event{{Job: "j", What: "rejected"}},
+			},
+			want: JobFigures{Name: "j", Rejected: true},
+		},
+		"unless it got in later": {
+			rec: recording.Recording{
+				Duration: 10, Jobs: []recording.Job{{Name: "j", Submitted: 1}}, Events: []recording.Event{{Job: "j", What: "rejected"}},
+				Workloads: []recording.Workload{{Job: "j", Spans: []recording.Span{span(4, -1, recording.Admitted, 8)}}},
+			},
+			want: JobFigures{Name: "j", Admitted: ptr.To(4.0), FirstWait: 3, TotalWait: 3},
+		},
+		"another job was refused": {
+			rec:  recording.Recording{Duration: 10, Jobs: []recording.Job{{Name: "j", Submitted: 1}}, Events: []recording.Event{{Job: "k", What: "rejected"}}},
+			want: JobFigures{Name: "j", FirstWait: 9, TotalWait: 9},
+		},
 		"sizes are counted in steps": {
 			rec: recording.Recording{
 				Duration: 10, Jobs: []recording.Job{{Name: "j"}},

@@ -121,6 +121,9 @@ func byJob(rec *recording.Recording) func(name string) *recording.Recording {
 func waitsByClass(jobs []JobFigures) map[string]Wait {
 	firsts, totals := map[string][]float64{}, map[string]float64{}
 	for _, job := range jobs {
+		if job.Rejected {
+			continue
+		}
 		class := job.Class
 		if class == "" {
 			class = None

@@ -29,25 +29,32 @@ func (p *printer) jobs(r run) {
 		if job.Finished != nil {
 			finished = p.at(r, *job.Finished)
 		}
-		result := c(cut(job.Result, 12), green)
-		switch {
-		case job.Result == "":
-			result = c("unfinished", yellow)
-		case job.Result != "Succeeded":
-			result = c(cut(job.Result, 12), red)
-		case job.ItemsDone < job.ItemsTotal:
-			result = c("work missing", red)
-		}
 		rows = append(rows, []cell{
 			c(job.Name, plain), c(cut(job.Priority, 6), plain), c(p.at(r, job.Submitted), plain), c(duration(f.TotalWait), plain), c(finished, plain),
 			c(fmt.Sprint(f.PeakGPUs), plain), c(g.write(f.GPUHours), plain), c(fmt.Sprint(f.Grown), plain), c(fmt.Sprint(f.Shrunk), plain),
-			c(fmt.Sprint(len(f.Evictions)), plain), c(fmt.Sprintf("%d/%d", job.ItemsDone, job.ItemsTotal), plain), result,
+			c(fmt.Sprint(len(f.Evictions)), plain), c(fmt.Sprintf("%d/%d", job.ItemsDone, job.ItemsTotal), plain), resultOf(job, f),
 		})
 	}
 	p.cutFirst(rows)
 	p.table(rows, 2, 3, 4, 5, 6, 7, 8, 9, 10)
 	if more := len(r.rec.Jobs) - p.MaxJobs; more > 0 {
 		p.line("%s", p.paint(fmt.Sprintf("… and %d more jobs", more), faint))
+	}
+}
+
+// resultOf says what became of a job.
+func resultOf(job recording.Job, f measure.JobFigures) cell {
+	switch {
+	case f.Rejected:
+		return c("rejected", red)
+	case job.Result == "":
+		return c("unfinished", yellow)
+	case job.Result != "Succeeded":
+		return c(cut(job.Result, 12), red)
+	case job.ItemsDone < job.ItemsTotal:
+		return c("work missing", red)
+	default:
+		return c(job.Result, green)
 	}
 }
 

@@ -103,7 +103,7 @@ func summaryRows(s scenario) []measureRow {
 		}
 	}
 	for _, class := range slices.Sorted(maps.Keys(classes)) {
-		rows = append(rows, measureRow{g.long + " " + label(class), func(r run) float64 { return r.figures.ByClass[class] }, g.write})
+		rows = append(rows, measureRow{g.long + " of " + label(class), func(r run) float64 { return r.figures.ByClass[class] }, g.write})
 	}
 	rows = append(rows, measureRow{g.long + " idle", func(r run) float64 { return r.figures.IdleHours }, g.write})
 	rows = append(rows,
@@ -124,7 +124,7 @@ func summaryRows(s scenario) []measureRow {
 // label says what jobs without a class are called.
 func label(class string) string {
 	if class == measure.None {
-		return "of jobs"
+		return "jobs"
 	}
 	return class
 }

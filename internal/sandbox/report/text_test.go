@@ -170,6 +170,27 @@ func hostile() []*recording.Recording {
 	return []*recording.Recording{rec}
 }
 
+func TestResultOf(t *testing.T) {
+	cases := map[string]struct {
+		job      recording.Job
+		rejected bool
+		want     cell
+	}{
+		"done with all its work":    {job: recording.Job{Result: "Succeeded", ItemsDone: 2, ItemsTotal: 2}, want: cell{"Succeeded", green}},
+		"done with work missing":    {job: recording.Job{Result: "Succeeded", ItemsDone: 1, ItemsTotal: 2}, want: cell{"work missing", red}},
+		"failed":                    {job: recording.Job{Result: "Failed"}, want: cell{"Failed", red}},
+		"not at its end":            {want: cell{"unfinished", yellow}},
+		"refused by the API server": {rejected: true, want: cell{"rejected", red}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := resultOf(tc.job, measure.JobFigures{Rejected: tc.rejected}); got != tc.want {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestUseColor(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {

@@ -118,7 +118,7 @@ class Jobs {
 
   // result is what became of a job and how that is to be seen.
   result(job) {
-    if (job.rejected) return ['rejected', 'bad'];
+    if (job.rejected || (this.app.model.figures.get(job.name) || {}).rejected) return ['rejected', 'bad'];
     if (!job.result) return ['unfinished', this.app.live ? '' : 'warn'];
     if (job.result !== 'Succeeded') return [job.result.toLowerCase(), 'bad'];
     return job.itemsDone < job.itemsTotal ? ['work missing', 'bad'] : ['succeeded', 'good'];
