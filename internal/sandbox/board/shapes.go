@@ -6,6 +6,7 @@ package board
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
@@ -185,7 +186,7 @@ func (s shape) workers() rayv1.WorkerGroupSpec {
 	workers := rayv1.WorkerGroupSpec{
 		GroupName: "workers",
 		Replicas:  ptr.To(int32(s.pods)), MinReplicas: ptr.To(int32(s.pods)), MaxReplicas: ptr.To(int32(max(s.pods, s.maxPods))),
-		RayStartParams: map[string]string{"num-gpus": fmt.Sprint(s.podGPUs)},
+		RayStartParams: map[string]string{"num-gpus": strconv.Itoa(s.podGPUs)},
 		Template:       template(s.podPriority, fleet.GPUNodeGroup, "4", "32Gi", s.podGPUs),
 	}
 	workers.Template.Annotations = map[string]string{s.topology: s.level}

@@ -100,7 +100,7 @@ func about(rec *recording.Recording) string {
 	}
 	text := fmt.Sprintf("%s: %d %s with %d GPUs, %s", rec.Scenario, gpuNodes, nodes, measure.Capacity(rec), duration(rec.Duration))
 	if rec.TimeScale > 0 && rec.TimeScale != 1 {
-		text += fmt.Sprintf(", each second stands for %s; times are of the story", duration(rec.TimeScale))
+		text += ", each second stands for " + duration(rec.TimeScale) + "; times are of the story"
 	}
 	return text
 }

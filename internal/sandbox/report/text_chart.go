@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -38,7 +39,7 @@ func (p *printer) allocation(r run) {
 	keys := slices.SortedFunc(maps.Keys(hours), func(a, b string) int {
 		return cmp.Or(cmp.Compare(hours[b], hours[a]), strings.Compare(a, b))
 	})
-	axisWidth := len(fmt.Sprint(capacity))
+	axisWidth := len(strconv.Itoa(capacity))
 	width := max(20, p.Width-axisWidth-4)
 	means := columnMeans(r, by, width)
 
@@ -61,9 +62,9 @@ func (p *printer) allocation(r run) {
 		mark := ""
 		switch row {
 		case chartHeight - 1:
-			mark = fmt.Sprint(capacity)
+			mark = strconv.Itoa(capacity)
 		case chartHeight/2 - 1:
-			mark = fmt.Sprint(capacity / 2)
+			mark = strconv.Itoa(capacity / 2)
 		}
 		p.line("%*s ▕%s▏", axisWidth, mark, line.String())
 	}

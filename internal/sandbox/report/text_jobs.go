@@ -6,6 +6,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -31,8 +32,8 @@ func (p *printer) jobs(r run) {
 		}
 		rows = append(rows, []cell{
 			c(job.Name, plain), c(cut(job.Priority, 6), plain), c(p.at(r, job.Submitted), plain), c(duration(f.TotalWait), plain), c(finished, plain),
-			c(fmt.Sprint(f.PeakGPUs), plain), c(g.write(f.GPUHours), plain), c(fmt.Sprint(f.Grown), plain), c(fmt.Sprint(f.Shrunk), plain),
-			c(fmt.Sprint(len(f.Evictions)), plain), c(fmt.Sprintf("%d/%d", job.ItemsDone, job.ItemsTotal), plain), resultOf(job, f),
+			c(strconv.Itoa(f.PeakGPUs), plain), c(g.write(f.GPUHours), plain), c(strconv.Itoa(f.Grown), plain), c(strconv.Itoa(f.Shrunk), plain),
+			c(strconv.Itoa(len(f.Evictions)), plain), c(fmt.Sprintf("%d/%d", job.ItemsDone, job.ItemsTotal), plain), resultOf(job, f),
 		})
 	}
 	p.cutFirst(rows)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fleet.ai/kueue-fleet/internal/sandbox/measure"
@@ -44,7 +45,7 @@ func (p *printer) summary(s scenario) {
 			passed = "there are none"
 		}
 		checks = append(checks, c(passed, plain))
-		violated = append(violated, c(fmt.Sprint(r.figures.Violations), plain))
+		violated = append(violated, c(strconv.Itoa(r.figures.Violations), plain))
 	}
 	rows := [][]cell{header, verdict, checks, violated}
 	rows = append(rows, p.measureRows(s, summaryRows(s))...)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"fleet.ai/kueue-fleet/internal/sandbox/measure"
 )
@@ -70,11 +71,11 @@ func (p *printer) weekDays(a arm, o measure.WeekOptions) {
 	right = append(right, len(names)+1, len(names)+2)
 	rows := [][]cell{header}
 	for i, day := range week.Days {
-		row := []cell{c(fmt.Sprint(i+1), plain)}
+		row := []cell{c(strconv.Itoa(i+1), plain)}
 		for _, name := range names {
 			row = append(row, c(fmt.Sprintf("%.1f", day.Mean[name]), plain))
 		}
-		rows = append(rows, append(row, c(fmt.Sprint(day.MaxFiller), plain), c(fmt.Sprintf("%.1f", day.Unallocated), plain)))
+		rows = append(rows, append(row, c(strconv.Itoa(day.MaxFiller), plain), c(fmt.Sprintf("%.1f", day.Unallocated), plain)))
 	}
 	p.table(rows, right...)
 }

@@ -6,6 +6,7 @@ package recordingtest
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 
 	"fleet.ai/kueue-fleet/internal/sandbox/recording"
 )
@@ -56,7 +57,7 @@ func Small() []*recording.Recording {
 			},
 			{Name: "the arrival is admitted", Passed: true, Want: "admitted within 10 s", Got: "admitted", Evidence: []string{"9.05 s: arrival waits", "9.50 s: arrival admitted"}},
 		}
-		rec.Comparisons = []recording.Comparison{{Measure: "most GPUs of the eval", Reference: "6", Here: fmt.Sprint(peak)}}
+		rec.Comparisons = []recording.Comparison{{Measure: "most GPUs of the eval", Reference: "6", Here: strconv.Itoa(peak)}}
 		recs = append(recs, rec)
 	}
 	recs[0].Violations = []recording.Violation{{At: 9.4, Rule: "GPUs per node", Detail: "gpu-01 holds 9 of 8 GPUs: eval 1, arrival 8"}}

@@ -91,7 +91,7 @@ func (s *sim) preempt(job *simJob) bool {
 		victim.draining = true
 		s.rec.Jobs[victim.index].ItemsRedone += len(victim.pods)
 		s.span(victim.wl, recording.Draining, len(victim.pods), victim.PodGPUs, "Preempted",
-			fmt.Sprintf("Preempted to accommodate a workload (JobUID: %s) of higher priority", job.Name))
+			"Preempted to accommodate a workload (JobUID: "+job.Name+") of higher priority")
 		if victim.slice >= 0 {
 			s.close(victim.slice, recording.Done, "JobFinished")
 			victim.slice = -1
