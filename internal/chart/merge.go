@@ -75,7 +75,7 @@ func Merge(sources Sources, r release.Release) (Chart, error) {
 		return nil, fmt.Errorf("failed to read %s of Kueue's chart: %w", chartFile, err)
 	}
 	if theirs.Name == "" || theirs.AppVersion != r.Base() {
-		return nil, fmt.Errorf("Kueue's chart is %q of version %q, want a name and the version %q that the release %s is made from", //nolint:revive // a proper name
+		return nil, fmt.Errorf("unexpected chart of Kueue: %q of version %q, want a name and the version %q that the release %s is made from",
 			theirs.Name, theirs.AppVersion, r.Base(), r.Version)
 	}
 

@@ -244,7 +244,7 @@ func some(names []string) string {
 // Print writes the report for people.
 func (r Report) Print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprint(w, "CHECK\tRESULT\tDETAIL\n")
+	fmt.Fprintln(w, "CHECK\tRESULT\tDETAIL")
 	for _, c := range r.Checks {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", c.Name, c.Level, c.Message)
 	}

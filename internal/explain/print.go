@@ -30,13 +30,13 @@ func (r Report) Print(out io.Writer) {
 	}
 	w.Flush()
 
-	fmt.Fprint(w, "\nPODSET\tPODS\tRUNNING\tEACH\tTOPOLOGY\n")
+	fmt.Fprintln(w, "\nPODSET\tPODS\tRUNNING\tEACH\tTOPOLOGY")
 	for _, a := range r.Asked {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", a.PodSet, a.Pods, a.Running, a.Each, a.Topology)
 	}
 	w.Flush()
 	if len(r.Quota) > 0 {
-		fmt.Fprint(w, "\nFLAVOR\tQUOTA\tRESERVED\tFREE\n")
+		fmt.Fprintln(w, "\nFLAVOR\tQUOTA\tRESERVED\tFREE")
 		for _, q := range r.Quota {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", q.Flavor, amount(q.Resource, q.Nominal), amount(q.Resource, q.Reserved), amount(q.Resource, q.Free))
 		}
@@ -44,7 +44,7 @@ func (r Report) Print(out io.Writer) {
 	}
 	r.printPlaces(w)
 	if len(r.Verdicts) > 0 && r.Reason != ReasonNothing {
-		fmt.Fprint(w, "\nPODSET\tFLAVOR\tVERDICT\n")
+		fmt.Fprintln(w, "\nPODSET\tFLAVOR\tVERDICT")
 		for _, v := range r.Verdicts {
 			verdict := "fits"
 			if !v.Fits {
@@ -55,7 +55,7 @@ func (r Report) Print(out io.Writer) {
 		w.Flush()
 	}
 	if len(r.HeldBy) > 0 {
-		fmt.Fprint(w, "\nHELD BY\tPRIORITY\tFLAVOR\tAMOUNT\n")
+		fmt.Fprintln(w, "\nHELD BY\tPRIORITY\tFLAVOR\tAMOUNT")
 		for _, h := range r.HeldBy {
 			fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", h.Workload, h.Priority, h.Flavor, amount(h.Resource, h.Amount))
 		}
@@ -68,7 +68,7 @@ func (r Report) printPlaces(w *tabwriter.Writer) {
 	if len(r.Places) == 0 {
 		return
 	}
-	fmt.Fprint(w, "\nFLAVOR\tDOMAIN\tFREE\n")
+	fmt.Fprintln(w, "\nFLAVOR\tDOMAIN\tFREE")
 	full, listed := 0, 0
 	for _, p := range r.Places {
 		switch {

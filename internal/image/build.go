@@ -50,7 +50,7 @@ func Build(ctx context.Context, r release.Release, program Program, platforms []
 	if err != nil {
 		return "", fmt.Errorf("failed to make the output folder: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	done := filepath.Join(dir, "done")
 	if err := os.Mkdir(done, 0o755); err != nil {
 		return "", fmt.Errorf("failed to make the output folder: %w", err)

@@ -8,9 +8,9 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"crypto/x509"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -65,6 +65,11 @@ func build(t *testing.T) (string, string) {
 	return out, digest
 }
 
+func hashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
 // sums maps the files below dir to their hashes.
 func sums(t *testing.T, dir string) map[string]string {
 	t.Helper()
@@ -78,7 +83,7 @@ func sums(t *testing.T, dir string) map[string]string {
 			return err
 		}
 		rel, err := filepath.Rel(dir, path)
-		out[rel] = fmt.Sprintf("%x", sha256.Sum256(data))
+		out[rel] = hashOf(data)
 		return err
 	})
 	if err != nil {

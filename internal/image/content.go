@@ -71,12 +71,13 @@ func ReadBase(ctx context.Context) (Base, error) {
 	if err != nil {
 		return Base{}, fmt.Errorf("failed to read the time zones of the Go distribution: %w", err)
 	}
-	entries := append(zones,
-		entry{name: "tmp/", mode: 0o1777},
-		entry{name: "etc/passwd", mode: 0o644, body: fmt.Appendf(nil,
+	entries := slices.Concat(zones, []entry{
+		{name: "tmp/", mode: 0o1777},
+		{name: "etc/passwd", mode: 0o644, body: fmt.Appendf(nil,
 			"root:x:0:0:root:/:/sbin/nologin\nnonroot:x:%[1]d:%[1]d:nonroot:/:/sbin/nologin\n", UID)},
-		entry{name: "etc/group", mode: 0o644, body: fmt.Appendf(nil, "root:x:0:\nnonroot:x:%d:\n", UID)},
-		entry{name: rootsPath, mode: 0o644, body: roots})
+		{name: "etc/group", mode: 0o644, body: fmt.Appendf(nil, "root:x:0:\nnonroot:x:%d:\n", UID)},
+		{name: rootsPath, mode: 0o644, body: roots},
+	})
 	return Base{RootsVersion: rootsVersion, ZonesVersion: zonesVersion, entries: withFolders(entries)}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -129,7 +130,7 @@ func walk(object, path string, a, b any) []difference {
 			break
 		}
 		for i := range a {
-			out = append(out, walk(object, below(fmt.Sprint(i)), a[i], b[i])...)
+			out = append(out, walk(object, below(strconv.Itoa(i)), a[i], b[i])...)
 		}
 		return out
 	}

@@ -10,9 +10,9 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"debug/buildinfo"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -75,7 +75,8 @@ func blob(t *testing.T, layout, digest string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprintf("%x", sha256.Sum256(data)); got != hash {
+	sum := sha256.Sum256(data)
+	if got := hex.EncodeToString(sum[:]); got != hash {
 		t.Fatalf("the blob %s has the hash %s", digest, got)
 	}
 	return data
@@ -282,7 +283,7 @@ func sums(t *testing.T, dir string) map[string]string {
 			return err
 		}
 		rel, err := filepath.Rel(dir, path)
-		out[rel] = fmt.Sprintf("%x", hash.Sum(nil))
+		out[rel] = hex.EncodeToString(hash.Sum(nil))
 		return err
 	})
 	if err != nil {
