@@ -143,8 +143,17 @@ func TestFailedBuildLeavesTheLastImage(t *testing.T) {
 	}
 }
 
-func TestImageHolds(t *testing.T) {
-	out, _ := build(t)
+// TestImage looks at one image from several sides.
+func TestImage(t *testing.T) {
+	out, digest := build(t)
+	t.Run("holds what it should", func(t *testing.T) { checkIndex(t, out) })
+	t.Run("is what a container engine would get", func(t *testing.T) { checkRootFS(t, out) })
+	t.Run("has a bill of materials", func(t *testing.T) { checkBill(t, out) })
+	t.Run("can be pushed", func(t *testing.T) { checkPush(t, out, digest) })
+}
+
+func checkIndex(t *testing.T, out string) {
+	t.Helper()
 	index, err := readIndex(filepath.Join(out, LayoutName))
 	if err != nil {
 		t.Fatal(err)
@@ -288,8 +297,8 @@ func checkRoots(t *testing.T, pem []byte) {
 	}
 }
 
-func TestRootFSHoldsWhatTheImageHolds(t *testing.T) {
-	out, _ := build(t)
+func checkRootFS(t *testing.T, out string) {
+	t.Helper()
 	index, err := readIndex(filepath.Join(out, LayoutName))
 	if err != nil {
 		t.Fatal(err)
@@ -345,8 +354,8 @@ func TestRootFSHoldsWhatTheImageHolds(t *testing.T) {
 	}
 }
 
-func TestBillOfMaterials(t *testing.T) {
-	out, _ := build(t)
+func checkBill(t *testing.T, out string) {
+	t.Helper()
 	data, err := os.ReadFile(filepath.Join(out, SBOMName(Platforms()[1])))
 	if err != nil {
 		t.Fatal(err)

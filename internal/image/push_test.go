@@ -16,14 +16,13 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-func TestPush(t *testing.T) {
+func checkPush(t *testing.T, out, digest string) {
+	t.Helper()
 	// The user's own credentials stay out of the test.
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	server := httptest.NewServer(registry.New())
 	defer server.Close()
 	reference := strings.TrimPrefix(server.URL, "http://") + "/platform/kueue-fleet:v1"
-	out, digest := build(t)
-
 	for _, attempt := range []string{"first", "second"} {
 		pushed, err := Push(t.Context(), filepath.Join(out, LayoutName), reference)
 		if err != nil {
