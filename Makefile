@@ -28,7 +28,7 @@ PLATFORMS := linux/amd64,linux/arm64
 TOOL_MODULE = GOWORK=off go build -modfile=hack/tools/go.mod
 MODEL_SEQUENCES := 3000
 MODEL_SEQUENCES_LONG := 100000
-UNIT_PACKAGES := ./apis/... ./cmd/... ./hack/... ./internal/... ./pkg/... ./test/model/removal ./test/upstream/...
+UNIT_PACKAGES := ./apis/... ./cmd/... ./hack/... ./internal/... ./pkg/... ./test/model/removal ./test/perf/... ./test/upstream/...
 
 ##@ Run
 
@@ -94,7 +94,7 @@ image-rootfs: vendor # What the Dockerfile calls: the image's content for linux/
 
 .PHONY: test
 test: ## Run every test that a change must pass, and print what each phase took.
-	@MAKE='$(MAKE)' hack/phases.sh vendor build controlplane patches-lint test-unit test-model test-integration test-dropin test-chart test-kubectl test-sandbox test-upstream-core
+	@MAKE='$(MAKE)' hack/phases.sh vendor build controlplane patches-lint test-unit test-model test-fit test-integration test-dropin test-chart test-kubectl test-sandbox test-upstream-core
 
 .PHONY: test-unit
 test-unit: vendor ## Run the unit tests of our own packages.
@@ -103,6 +103,7 @@ test-unit: vendor ## Run the unit tests of our own packages.
 .PHONY: test-model
 test-model: vendor ## Run random sequences against the real scheduler, with the invariants checked after each step.
 	@go test -count=1 ./test/model -sequences $(MODEL_SEQUENCES)
+	@go test -count=1 ./test/model -sequences 300 -elastic-fit
 
 .PHONY: test-model-long
 test-model-long: vendor ## Run many more random sequences (long: it is not part of make test).
@@ -122,6 +123,14 @@ test-integration: vendor controlplane ## Run our features on a real API server, 
 .PHONY: measure-readiness
 measure-readiness: vendor controlplane ## Count what the readiness of 200 steady RayJobs of 20 pods costs (not part of make test).
 	@$(INTEGRATION) ./test/integration/readinessrecovery --ginkgo.label-filter=measure -v
+
+.PHONY: test-fit
+test-fit: vendor ## Compare the fit engine with Kueue's algorithm on 60,000 random requests.
+	@go test -count=1 ./pkg/elasticfit/kueueadapter -run TestEqualsUpstream -instances 60000
+
+.PHONY: test-fit-equality
+test-fit-equality: vendor ## Compare the fit engine with Kueue's algorithm on a million random requests (SEED=n for others).
+	@go test -count=1 -v -timeout 60m ./pkg/elasticfit/kueueadapter -run TestEqualsUpstream -instances 1000000 -seed $(or $(SEED),1) | grep -v -e '=== ' -e 'Updated featureGates' -e '    --- PASS'
 
 .PHONY: test-dropin
 test-dropin: build controlplane ## Compare the manager with upstream's, as programs.
@@ -159,6 +168,12 @@ test-upstream-core: vendor controlplane ## Run Kueue's own suites that our patch
 .PHONY: test-upstream
 test-upstream: vendor controlplane ## Run all of Kueue's own unit tests and integration suites (long: it is not part of make test).
 	@go run ./test/upstream --set all
+
+##@ Measure
+
+.PHONY: perf
+perf: vendor ## Measure placement and snapshots, Kueue's algorithm and the fit engine in turn (minutes).
+	@go run ./test/perf -nodes 24,640,2500,10000
 
 ##@ Patches
 

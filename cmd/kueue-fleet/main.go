@@ -11,10 +11,13 @@ import (
 
 	"github.com/go-logr/logr"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"sigs.k8s.io/kueue/cmd/kueue/app"
+	schdcache "sigs.k8s.io/kueue/pkg/cache/scheduler"
 
 	"fleet.ai/kueue-fleet/pkg/config"
+	"fleet.ai/kueue-fleet/pkg/elasticfit/kueueadapter"
 	"fleet.ai/kueue-fleet/pkg/features"
 	"fleet.ai/kueue-fleet/pkg/readinessrecovery/kueueadapter"
 	"fleet.ai/kueue-fleet/pkg/version"
@@ -40,6 +43,7 @@ func options() []app.Option {
 				"The file that holds the FleetConfiguration (config.fleet.ai/v1alpha1). Omit this flag to use the defaults.")
 		}),
 		app.WithUserAgent(version.UserAgent()),
+		app.WithTopologyFit(topologyFit),
 		app.WithInit(func(log logr.Logger) error {
 			v := version.Get()
 			log.Info("Starting kueue-fleet", "version", v.Version, "base", v.Base, "patchSeries", v.PatchSeries)
@@ -53,4 +57,14 @@ func options() []app.Option {
 		app.WithJobClaimerIf(workgroupEnabled, groups),
 		app.WithExtension(workgroupExtension{claimer: groups}),
 	}, readiness.Options()...)
+}
+
+// topologyFit returns the engines that place pods, or nil to leave it to Kueue.
+func topologyFit() schdcache.TopologyFit {
+	if !utilfeature.DefaultFeatureGate.Enabled(features.FleetElasticFit) {
+		return nil
+	}
+	engines := kueueadapter.New()
+	ctrlmetrics.Registry.MustRegister(engines)
+	return engines
 }

@@ -19,6 +19,10 @@ const (
 	// acts on it.
 	FleetElasticConstrainedTopology featuregate.Feature = "FleetElasticConstrainedTopology"
 
+	// FleetElasticFit lets the fit engine place the pods of topology-aware workloads,
+	// see docs/elastic-fit.md.
+	FleetElasticFit featuregate.Feature = "FleetElasticFit"
+
 	// FleetRayPodReadiness makes the readiness of Ray jobs that of their pods, see
 	// docs/readiness-recovery.md.
 	FleetRayPodReadiness featuregate.Feature = "FleetRayPodReadiness"
@@ -40,6 +44,7 @@ func Gates() map[featuregate.Feature]featuregate.VersionedSpecs {
 	}
 	return map[featuregate.Feature]featuregate.VersionedSpecs{
 		FleetElasticConstrainedTopology: alpha,
+		FleetElasticFit:                 alpha,
 		FleetRayPodReadiness:            alpha,
 		FleetReadinessRecovery:          alpha,
 		FleetWorkgroup:                  alpha,

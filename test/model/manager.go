@@ -26,6 +26,8 @@ import (
 	"sigs.k8s.io/kueue/pkg/controller/jobs/raycluster"
 	"sigs.k8s.io/kueue/pkg/scheduler"
 	preemptexpectations "sigs.k8s.io/kueue/pkg/scheduler/preemption/expectations"
+
+	"fleet.ai/kueue-fleet/pkg/elasticfit/kueueadapter"
 )
 
 // manager is one life of Kueue's manager: the real scheduler, caches, queues,
@@ -53,12 +55,15 @@ type noEvents struct{}
 
 func (noEvents) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
 
-func newManager(ctx context.Context, api *fakeAPI, clk *testingclock.FakeClock, nodes []string, flaky bool) (*manager, error) {
+func newManager(ctx context.Context, api *fakeAPI, clk *testingclock.FakeClock, nodes []string, s setup) (*manager, error) {
 	m := &manager{api: api, work: map[objectKey]bool{}, snapshots: &failingSimulator{}}
 	expectations := preemptexpectations.New()
 	var opts []schdcache.Option
-	if flaky {
+	if s.flaky {
 		opts = append(opts, schdcache.WithSchedulingSimulator(m.snapshots))
+	}
+	if s.elasticFit {
+		opts = append(opts, schdcache.WithTopologyFit(kueueadapter.New()))
 	}
 	m.cache = schdcache.New(api, opts...)
 	queues, requeuer := qcache.NewManagerForUnitTestsWithRequeuer(api, m.cache,

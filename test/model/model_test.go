@@ -25,13 +25,14 @@ import (
 )
 
 var (
-	sequences = flag.Int("sequences", 200, "how many random sequences to run")
-	firstSeed = flag.Uint64("seed", 1, "the seed of the first sequence; the others follow it")
-	workers   = flag.Int("workers", 2, "how many sequences run at a time")
-	verbose   = flag.Bool("trace", false, "print each step and the Workloads after each scheduling cycle")
-	shrinking = flag.Bool("shrink", true, "shrink the failing sequences before they are printed")
-	strict    = flag.Bool("strict", false, "ask also that what is freed wakes queues outside the cohort and is found with several flavors")
-	keepGoing = flag.Int("failures", 1, "how many failing seeds to report before the run ends")
+	sequences  = flag.Int("sequences", 200, "how many random sequences to run")
+	firstSeed  = flag.Uint64("seed", 1, "the seed of the first sequence; the others follow it")
+	workers    = flag.Int("workers", 2, "how many sequences run at a time")
+	verbose    = flag.Bool("trace", false, "print each step and the Workloads after each scheduling cycle")
+	shrinking  = flag.Bool("shrink", true, "shrink the failing sequences before they are printed")
+	strict     = flag.Bool("strict", false, "ask also that what is freed wakes queues outside the cohort and is found with several flavors")
+	elasticFit = flag.Bool("elastic-fit", false, "let the fit engine place the pods")
+	keepGoing  = flag.Int("failures", 1, "how many failing seeds to report before the run ends")
 )
 
 func prepare(t *testing.T) (context.Context, *runtime.Scheme) {
@@ -61,6 +62,7 @@ func TestModel(t *testing.T) {
 				}
 				seed := *firstSeed + uint64(i)
 				q := newSequence(seed)
+				q.setup.elasticFit = *elasticFit
 				var trace func(string, ...any)
 				if *verbose {
 					trace = t.Logf
@@ -152,7 +154,7 @@ func explain(seed uint64, q sequence, rule invariant.Rule, again func(sequence, 
 	found := again(short, func(format string, args ...any) { fmt.Fprintf(&story, "  "+format+"\n", args...) })
 	var out strings.Builder
 	fmt.Fprintf(&out, "FAILED seed=%d rule=%s steps=%d shrunk=%d\n", seed, rule, len(q.ops), len(short.ops))
-	fmt.Fprintf(&out, "replay with: go test ./test/model -run TestModel -sequences 1 -seed %d\n", seed)
+	fmt.Fprintf(&out, "replay with: go test ./test/model -run TestModel -sequences 1 -seed %d -elastic-fit=%t\n", seed, q.setup.elasticFit)
 	fmt.Fprintf(&out, "cluster: %+v\n%s", short.setup, story.String())
 	for _, v := range found {
 		fmt.Fprintf(&out, "  violation: %s\n", v)

@@ -39,6 +39,7 @@ type setup struct {
 	hurried    bool // scheduling cycles rarely wait for the reconcilers
 	// constrained lets two in three jobs ask for a rack.
 	constrained bool
+	elasticFit  bool // the fit engine places the pods; else Kueue's algorithm
 }
 
 type nodeSetup struct {

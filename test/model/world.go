@@ -131,7 +131,7 @@ func (w *world) restart() {
 	for _, n := range w.setup.nodes {
 		nodes = append(nodes, n.name)
 	}
-	m, err := newManager(w.ctx, w.api, w.clk, nodes, w.setup.flaky)
+	m, err := newManager(w.ctx, w.api, w.clk, nodes, w.setup)
 	if err != nil {
 		panic(err)
 	}
