@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -137,14 +138,7 @@ func measure(nodes int, set settings) ([]row, error) {
 				if !found || a == set.without {
 					continue
 				}
-				result := testing.Benchmark(func(b *testing.B) {
-					b.ReportAllocs()
-					for b.Loop() {
-						if err := operation(); err != nil {
-							b.Fatal(err)
-						}
-					}
-				})
+				result := benchmark(operation, s.before, clusters[a])
 				if result.N == 0 {
 					return nil, fmt.Errorf("scenario %s, %d nodes, arm %s failed", s.name, nodes, a)
 				}
@@ -155,6 +149,45 @@ func measure(nodes int, set settings) ([]row, error) {
 		table = append(table, r)
 	}
 	return table, nil
+}
+
+// benchmark measures an operation. Besides the time it takes the processor's, which
+// other programs on the machine change less.
+func benchmark(operation func() error, before func(*cluster) error, c *cluster) testing.BenchmarkResult {
+	return testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		var spent time.Duration
+		began := processorTime()
+		for b.Loop() {
+			if before != nil {
+				b.StopTimer()
+				if err := before(c); err != nil {
+					b.Fatal(err)
+				}
+				began = processorTime()
+				b.StartTimer()
+			}
+			if err := operation(); err != nil {
+				b.Fatal(err)
+			}
+			if before != nil {
+				spent += processorTime() - began
+			}
+		}
+		if before == nil {
+			spent = processorTime() - began
+		}
+		b.ReportMetric(float64(spent)/float64(b.N), processorUnit)
+	})
+}
+
+// processorTime is what this process has used so far, garbage collection included.
+func processorTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // weighed returns a cluster, and how much memory it takes with a snapshot in which

@@ -32,11 +32,13 @@ const (
 type scenario struct {
 	name    string
 	prepare func(*cluster) (func() error, error)
+	// before, if set, comes before each operation and isn't measured.
+	before func(*cluster) error
 }
 
 var scenarios = []scenario{
 	// An elastic group of 20 pods gets one more.
-	{"growth", func(c *cluster) (func() error, error) {
+	{name: "growth", prepare: func(c *cluster) (func() error, error) {
 		kept := &tas.TopologyAssignment{Levels: levels[len(levels)-1:]}
 		r := request("workers", 21, &kueue.PodSetTopologyRequest{Unconstrained: new(true)})
 		for _, pods := range keptPods(c.nodes) {
@@ -46,21 +48,21 @@ var scenarios = []scenario{
 		return finding(c, r)
 	}},
 	// 12 pods that must be in one rack.
-	{"rack", func(c *cluster) (func() error, error) {
+	{name: "rack", prepare: func(c *cluster) (func() error, error) {
 		return finding(c, request("workers", 12, &kueue.PodSetTopologyRequest{Required: new(rackLabel)}))
 	}},
 	// Pods for a third of the GPUs of a block, or of all nodes if there are fewer.
-	{"placement", func(c *cluster) (func() error, error) {
+	{name: "placement", prepare: func(c *cluster) (func() error, error) {
 		return finding(c, request("workers", third(c.nodes), &kueue.PodSetTopologyRequest{Preferred: new(rackLabel)}))
 	}},
-	{"placement-leader", func(c *cluster) (func() error, error) {
+	{name: "placement-leader", prepare: func(c *cluster) (func() error, error) {
 		topology := &kueue.PodSetTopologyRequest{Preferred: new(rackLabel)}
 		workers, leader := request("workers", third(c.nodes), topology), request("leader", 1, topology)
 		workers.PodSetGroupName, leader.PodSetGroupName = new("group"), new("group")
 		return finding(c, workers, leader)
 	}},
 	// A request that no node is large enough for.
-	{"no-room", func(c *cluster) (func() error, error) {
+	{name: "no-room", prepare: func(c *cluster) (func() error, error) {
 		r := request("workers", gpusPerNode+1, &kueue.PodSetTopologyRequest{Required: new(levels[len(levels)-1])})
 		q, err := c.queue()
 		if err != nil {
@@ -75,7 +77,7 @@ var scenarios = []scenario{
 	}},
 	// A workload's usage is taken out, a placement looked for, and the usage put back,
 	// as when victims of a preemption are chosen.
-	{"simulation", func(c *cluster) (func() error, error) {
+	{name: "simulation", prepare: func(c *cluster) (func() error, error) {
 		q, err := c.queue()
 		if err != nil {
 			return nil, err
@@ -87,23 +89,22 @@ var scenarios = []scenario{
 			return failure(find(q, r))
 		}, nil
 	}},
-	// A cycle's snapshot after one workload has ended or started.
-	{"snapshot", func(c *cluster) (func() error, error) {
-		wl, admitted := c.running[0], true
-		log := logr.Discard()
+	// A cycle's snapshot after one workload has ended and another has started. It is
+	// that of all queues, of which there is one with few workloads.
+	{name: "snapshot", before: (*cluster).restartOne, prepare: func(c *cluster) (func() error, error) {
 		return func() error {
-			if admitted {
-				if err := c.cache.DeleteWorkload(log, workload.Key(wl)); err != nil {
-					return fmt.Errorf("failed to remove the workload: %w", err)
-				}
-			} else {
-				c.cache.AddOrUpdateWorkload(log, wl)
-			}
-			admitted = !admitted
 			_, err := c.queue()
 			return err
 		}, nil
 	}},
+}
+
+func (c *cluster) restartOne() error {
+	if err := c.cache.DeleteWorkload(logr.Discard(), workload.Key(c.running[0])); err != nil {
+		return fmt.Errorf("failed to remove the workload: %w", err)
+	}
+	c.cache.AddOrUpdateWorkload(logr.Discard(), c.running[0])
+	return nil
 }
 
 type nodePods struct {
