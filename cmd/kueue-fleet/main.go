@@ -17,9 +17,9 @@ import (
 	schdcache "sigs.k8s.io/kueue/pkg/cache/scheduler"
 
 	"fleet.ai/kueue-fleet/pkg/config"
-	"fleet.ai/kueue-fleet/pkg/elasticfit/kueueadapter"
+	fitadapter "fleet.ai/kueue-fleet/pkg/elasticfit/kueueadapter"
 	"fleet.ai/kueue-fleet/pkg/features"
-	"fleet.ai/kueue-fleet/pkg/readinessrecovery/kueueadapter"
+	readinessadapter "fleet.ai/kueue-fleet/pkg/readinessrecovery/kueueadapter"
 	"fleet.ai/kueue-fleet/pkg/version"
 	"fleet.ai/kueue-fleet/pkg/workgroup"
 )
@@ -35,7 +35,7 @@ func main() {
 // options is the whole wiring: what this manager has besides upstream's.
 func options() []app.Option {
 	var configFile string
-	readiness := kueueadapter.New()
+	readiness := readinessadapter.New()
 	groups := workgroup.NewClaimer()
 	return append([]app.Option{
 		app.WithFlags(func(fs *flag.FlagSet) {
@@ -64,7 +64,7 @@ func topologyFit() schdcache.TopologyFit {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.FleetElasticFit) {
 		return nil
 	}
-	engines := kueueadapter.New()
+	engines := fitadapter.New()
 	ctrlmetrics.Registry.MustRegister(engines)
 	return engines
 }
