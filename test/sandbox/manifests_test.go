@@ -102,9 +102,22 @@ func newFoundJob(t *testing.T, file string, object *unstructured.Unstructured) f
 		t.Fatalf("%s has %d worker groups: %v", file, len(groups), err)
 	}
 	group := groups[0].(map[string]any)
-	most, _, _ := unstructured.NestedInt64(group, "maxReplicas")
-	least, _, _ := unstructured.NestedInt64(group, "minReplicas")
+	most, least := number(group["maxReplicas"]), number(group["minReplicas"])
+	if most < 1 {
+		t.Fatalf("%s: maxReplicas is %v", file, group["maxReplicas"])
+	}
 	return foundJob{file: file, name: object.GetName(), min: max(least, 1), max: most}
+}
+
+// number is a number of a manifest, whichever type its decoder gave it.
+func number(value any) int64 {
+	switch n := value.(type) {
+	case int64:
+		return n
+	case float64:
+		return int64(n)
+	}
+	return 0
 }
 
 func place(rounds [][]foundJob, j foundJob) [][]foundJob {
