@@ -6,6 +6,7 @@ package readinessrecovery
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
@@ -96,7 +97,7 @@ func (r *fakeRay) workloads(g gomega.Gomega) []kueue.Workload {
 	ginkgo.GinkgoHelper()
 	workloads, err := workloadslicing.FindNotFinishedWorkloads(ctx, indexless{k8sClient}, r.job, rayv1.GroupVersion.WithKind("RayJob"))
 	g.Expect(err).ToNot(gomega.HaveOccurred())
-	return workloads
+	return slices.DeleteFunc(workloads, func(wl kueue.Workload) bool { return !metav1.IsControlledBy(&wl, r.job) })
 }
 
 // workload returns the newest Workload of the job.
