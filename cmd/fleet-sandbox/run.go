@@ -218,7 +218,8 @@ func (f *runFlags) playOnce(cmd *cobra.Command, root string, s story) (*recordin
 		err = errors.Join(err, f.stay(cmd, box))
 	}
 	interrupted := errors.As(err, new(sandbox.Interrupted)) || errors.Is(err, context.Canceled)
-	failed := err != nil && !interrupted || rec != nil && !play.Passed(rec)
+	// What was interrupted has not failed, however much of it was played.
+	failed := !interrupted && (err != nil || rec != nil && !play.Passed(rec))
 	return rec, errors.Join(err, box.Down(failed))
 }
 
