@@ -154,7 +154,7 @@ func unzip(file, below string) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer archive.Close()
+	defer func() { _ = archive.Close() }()
 	var entries []entry
 	for _, f := range archive.File {
 		if f.FileInfo().IsDir() {

@@ -6,6 +6,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -36,15 +37,16 @@ func printTable(table []row) {
 	fmt.Println("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
 	for _, r := range table {
 		base, baseAllocs := median(r.results[upstream])
-		line := fmt.Sprintf("| %s | %d | %s | %d |", r.scenario, r.nodes, base, baseAllocs)
+		var line strings.Builder
+		fmt.Fprintf(&line, "| %s | %d | %s | %d |", r.scenario, r.nodes, base, baseAllocs)
 		for _, a := range []arm{fleet, engineAlone} {
 			if len(r.results[a]) == 0 {
-				line += " | | |"
+				line.WriteString(" | | |")
 				continue
 			}
 			t, allocs := median(r.results[a])
-			line += fmt.Sprintf(" %s | %d | %.1f |", t, allocs, float64(base)/float64(t))
+			fmt.Fprintf(&line, " %s | %d | %.1f |", t, allocs, float64(base)/float64(t))
 		}
-		fmt.Println(line)
+		fmt.Println(line.String())
 	}
 }

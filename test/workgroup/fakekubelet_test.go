@@ -14,27 +14,23 @@ import (
 )
 
 // fakeKubelet stands in for the kubelets of all nodes: a bound pod is ready at once,
-// a deleted one is gone at once. A pod can be told to be slow to stop, or to fail.
+// a deleted one is gone at once. A pod can be told to be slow to stop.
 // It changes nothing but the status of bound pods, and removes deleted ones.
 type fakeKubelet struct {
 	client client.Client
 
 	mu    sync.Mutex
 	stuck map[string]bool
-	sick  map[string]bool
 }
 
 func newFakeKubelet(c client.Client) *fakeKubelet {
-	return &fakeKubelet{client: c, stuck: map[string]bool{}, sick: map[string]bool{}}
+	return &fakeKubelet{client: c, stuck: map[string]bool{}}
 }
 
 // hold keeps a pod in Terminating once it is deleted, until letGo.
 func (k *fakeKubelet) hold(name string) { k.set(k.stuck, name, true) }
 
 func (k *fakeKubelet) letGo(name string) { k.set(k.stuck, name, false) }
-
-// sicken makes a pod unready.
-func (k *fakeKubelet) sicken(name string) { k.set(k.sick, name, true) }
 
 func (k *fakeKubelet) set(pods map[string]bool, name string, value bool) {
 	k.mu.Lock()
@@ -73,14 +69,10 @@ func (k *fakeKubelet) tick(ctx context.Context) {
 			if !k.stuck[pod.Name] {
 				_ = k.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
 			}
-		case pod.Status.Phase == corev1.PodPending || isReady(pod) == k.sick[pod.Name]:
-			status := corev1.ConditionTrue
-			if k.sick[pod.Name] {
-				status = corev1.ConditionFalse
-			}
+		case pod.Status.Phase == corev1.PodPending || !isReady(pod):
 			before := pod.DeepCopy()
 			pod.Status.Phase = corev1.PodRunning
-			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status, LastTransitionTime: metav1.Now()}}
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
 			_ = k.client.Status().Patch(ctx, pod, client.MergeFrom(before))
 		}
 	}

@@ -5,6 +5,7 @@ package workgroup
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -202,7 +203,7 @@ func conflicts(w *world) {
 	w.waitStatus("rl", "head Running 1/1, trainer Running 1/1, rollout Running 0/0")
 	for _, size := range []int32{1, 3, 4} {
 		w.resize("rl", "rollout", size)
-		w.waitStatus("rl", strings.ReplaceAll("head Running 1/1, trainer Running 1/1, rollout Running N/N", "N", string('0'+rune(size))))
+		w.waitStatus("rl", strings.ReplaceAll("head Running 1/1, trainer Running 1/1, rollout Running N/N", "N", strconv.Itoa(int(size))))
 	}
 	trainer := w.running("rl", "trainer")
 	w.create(w.job("gang", groupShape{name: "gang", class: "q1", replicas: 1, lo: 1, hi: 1, gpus: 4}))

@@ -216,17 +216,17 @@ func (w *world) told(job string, reasons ...string) {
 	w.eventually("the events of "+job, "", func() string {
 		var list eventsv1.EventList
 		w.must(w.client.List(w.t.Context(), &list, client.InNamespace(w.ns)))
-		missing := ""
+		var missing []string
 		for _, reason := range reasons {
 			found := false
 			for _, event := range list.Items {
 				found = found || event.Regarding.Kind == "RayJob" && event.Regarding.Name == job && event.Reason == reason
 			}
 			if !found {
-				missing += reason + " "
+				missing = append(missing, reason)
 			}
 		}
-		return missing
+		return strings.Join(missing, " ")
 	})
 }
 

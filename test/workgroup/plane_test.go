@@ -192,7 +192,7 @@ func (p *plane) startManager(t *testing.T) {
 		}
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
-			return false, nil //nolint:nilerr // It doesn't listen yet.
+			return false, nil // It doesn't listen yet.
 		}
 		defer response.Body.Close()
 		return response.StatusCode == http.StatusOK, nil

@@ -32,10 +32,11 @@ import (
 )
 
 const (
-	gpu        corev1.ResourceName = "example.com/gpu"
-	poolLabel                      = "pool"
-	queueLabel                     = "kueue.x-k8s.io/queue-name"
-	queueName                      = "lq"
+	gpu = corev1.ResourceName("example.com/gpu")
+
+	poolLabel  = "pool"
+	queueLabel = "kueue.x-k8s.io/queue-name"
+	queueName  = "lq"
 )
 
 var errNoCluster = errors.New("it has no cluster yet")

@@ -63,11 +63,11 @@ func (a *Applier) createOnce(ctx context.Context, object *unstructured.Unstructu
 		case again && apierrors.IsAlreadyExists(err):
 			return nil
 		case !timedOut || ctx.Err() != nil:
-			return describe("create", object, err)
+			return describeCreate(object, err)
 		}
 		select {
 		case <-ctx.Done():
-			return describe("create", object, errors.Join(err, context.Cause(ctx)))
+			return describeCreate(object, errors.Join(err, context.Cause(ctx)))
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
@@ -87,11 +87,11 @@ func (a *Applier) CreateRetrying(ctx context.Context, object *unstructured.Unstr
 		timedOut = timedOut || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
 		notThereYet := apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
 		if err == nil || !notThereYet {
-			return created, describe("create", object, err)
+			return created, describeCreate(object, err)
 		}
 		select {
 		case <-ctx.Done():
-			return nil, describe("create", object, errors.Join(err, context.Cause(ctx)))
+			return nil, describeCreate(object, errors.Join(err, context.Cause(ctx)))
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
@@ -153,9 +153,9 @@ func (a *Applier) resource(object *unstructured.Unstructured) dynamic.ResourceIn
 	return a.client.Resource(plural)
 }
 
-func describe(verb string, object *unstructured.Unstructured, err error) error {
+func describeCreate(object *unstructured.Unstructured, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("failed to %s %s %q: %w", verb, object.GetKind(), object.GetName(), err)
+	return fmt.Errorf("failed to create %s %q: %w", object.GetKind(), object.GetName(), err)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/component-base/featuregate"
 
@@ -18,16 +19,16 @@ func sortedGates() []featuregate.Feature { return slices.Sorted(maps.Keys(gates)
 
 // describe tells of requests what a person needs to see why answers differ.
 func describe(byFlavor schdcache.WorkloadTASRequests) string {
-	text := ""
+	var text strings.Builder
 	for flavor, requests := range byFlavor {
 		for _, tr := range requests {
 			topology, err := json.Marshal(tr.PodSet.TopologyRequest)
 			if err != nil {
 				return err.Error()
 			}
-			text += fmt.Sprintf("\n%s %s: %d pods, %v each, implied %v, topology %s, group %v, previous %v", flavor, tr.PodSet.Name, tr.Count,
+			fmt.Fprintf(&text, "\n%s %s: %d pods, %v each, implied %v, topology %s, group %v, previous %v", flavor, tr.PodSet.Name, tr.Count,
 				tr.SinglePodRequests, tr.Implied, topology, tr.PodSetGroupName != nil, tr.PreviousAssignment != nil)
 		}
 	}
-	return text
+	return text.String()
 }

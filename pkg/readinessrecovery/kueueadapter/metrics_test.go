@@ -4,6 +4,7 @@
 package kueueadapter
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ func TestObserver(t *testing.T) {
 	workload := func(conditions ...metav1.Condition) *kueue.Workload {
 		wl := &kueue.Workload{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}
 		wl.Annotations = map[string]string{readinessrecovery.PolicyAnnotation: `{"recovery":{"value":"15s","source":"PodTemplate"}}`}
-		wl.Status.Conditions = append(conditions, condition(kueue.WorkloadAdmitted, metav1.ConditionTrue, "Admitted", 0))
+		wl.Status.Conditions = slices.Concat(conditions, []metav1.Condition{condition(kueue.WorkloadAdmitted, metav1.ConditionTrue, "Admitted", 0)})
 		return wl
 	}
 	recovering := condition(kueue.WorkloadPodsReady, metav1.ConditionFalse, kueue.WorkloadWaitForRecovery, time.Minute)

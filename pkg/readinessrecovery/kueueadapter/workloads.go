@@ -6,9 +6,8 @@ package kueueadapter
 import (
 	"time"
 
-	ctrl "sigs.k8s.io/controller-runtime"
-
 	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	"sigs.k8s.io/kueue/pkg/controller/core"

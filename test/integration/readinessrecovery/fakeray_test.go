@@ -46,7 +46,7 @@ func (r *fakeRay) start(unready ...string) {
 	r.updateStatus(func(status *rayv1.RayJobStatus) {
 		status.RayClusterName = cluster.Name
 		status.JobDeploymentStatus = rayv1.JobDeploymentStatusRunning
-		status.RayClusterStatus.State = rayv1.Ready
+		status.RayClusterStatus.State = rayv1.Ready //nolint:staticcheck // Kueue reads it.
 	})
 	r.makePod("head", cluster.Spec.HeadGroupSpec.Template)
 	for _, group := range cluster.Spec.WorkerGroupSpecs {
@@ -103,7 +103,7 @@ func (r *fakeRay) stop() {
 	r.updateStatus(func(status *rayv1.RayJobStatus) {
 		status.RayClusterName = ""
 		status.JobDeploymentStatus = rayv1.JobDeploymentStatusSuspended
-		status.RayClusterStatus.State = ""
+		status.RayClusterStatus.State = "" //nolint:staticcheck // Kueue reads it.
 	})
 }
 

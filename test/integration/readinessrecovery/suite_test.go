@@ -76,7 +76,7 @@ var _ = ginkgo.BeforeSuite(func() {
 		WebhookPath: util.WebhookPath,
 	}
 	cfg = fwk.Init()
-	ctx, k8sClient = fwk.SetupClient(cfg)
+	ctx, k8sClient = fwk.SetupClient(cfg) //nolint:fatcontext // It is the suite's.
 })
 
 var _ = ginkgo.AfterSuite(func() {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -62,7 +63,7 @@ var failure = regexp.MustCompile(`FAILED seed=(\d+) rule=(\w+) steps=(\d+) shrun
 func (j judge) model(ctx context.Context, r *result, number string) error {
 	from := cmp.Or(r.undo.From, j.seed)
 	out, err := j.run(ctx, j.binary("test/model"), filepath.Join(j.root, "test/model"), number,
-		"-test.run", "^TestModel$", "-test.timeout", "0", "-sequences", fmt.Sprint(j.sequences), "-seed", fmt.Sprint(from), "-workers", "1")
+		"-test.run", "^TestModel$", "-test.timeout", "0", "-sequences", strconv.Itoa(j.sequences), "-seed", strconv.FormatUint(from, 10), "-workers", "1")
 	r.tried = j.sequences
 	if m := failure.FindStringSubmatch(out); m != nil {
 		r.seed, r.rule, r.steps, r.shrunk = m[1], m[2], m[3], m[4]

@@ -77,7 +77,7 @@ func run(ctx context.Context, o options) error {
 		if o.work, err = os.MkdirTemp("", "removal-"); err != nil {
 			return err
 		}
-		defer os.RemoveAll(o.work)
+		defer func() { _ = os.RemoveAll(o.work) }()
 	}
 	if o.work, err = filepath.Abs(o.work); err != nil {
 		return err

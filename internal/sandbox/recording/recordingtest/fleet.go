@@ -165,9 +165,9 @@ func (s *sim) work(job *simJob) {
 	finished := s.now
 	r.Finished, r.Result, r.ItemsDone = &finished, "Succeeded", r.ItemsTotal
 	s.stop(job)
-	s.close(job.wl, recording.Done, "JobFinished")
+	s.close(job.wl, "JobFinished")
 	if job.slice >= 0 {
-		s.close(job.slice, recording.Done, "JobFinished")
+		s.close(job.slice, "JobFinished")
 	}
 	s.event(job.Name, "finished", "succeeded")
 }

@@ -38,8 +38,8 @@ func (s *sim) span(wl int, state recording.State, pods, gpus int, reason, messag
 }
 
 // close ends a Workload for good.
-func (s *sim) close(wl int, state recording.State, reason string) {
-	s.span(wl, state, 0, 0, reason, "")
+func (s *sim) close(wl int, reason string) {
+	s.span(wl, recording.Done, 0, 0, reason, "")
 }
 
 // admit admits a whole job if its pods fit, if need be by eviction of what
@@ -93,7 +93,7 @@ func (s *sim) preempt(job *simJob) bool {
 		s.span(victim.wl, recording.Draining, len(victim.pods), victim.PodGPUs, "Preempted",
 			"Preempted to accommodate a workload (JobUID: "+job.Name+") of higher priority")
 		if victim.slice >= 0 {
-			s.close(victim.slice, recording.Done, "JobFinished")
+			s.close(victim.slice, "JobFinished")
 			victim.slice = -1
 		}
 		s.event(victim.Name, "evicted", "Preempted for "+job.Name)
@@ -124,7 +124,7 @@ func (s *sim) grow(job *simJob) {
 		s.wait(job.slice, len(job.pods)+1, job.PodGPUs)
 		return
 	}
-	s.close(job.wl, recording.Done, "WorkloadSliceReplaced")
+	s.close(job.wl, "WorkloadSliceReplaced")
 	job.wl, job.slice = job.slice, -1
 	s.start(job, nodes[0])
 	s.span(job.wl, recording.Admitted, len(job.pods), job.PodGPUs, "Admitted", "")
