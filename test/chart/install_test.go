@@ -139,7 +139,7 @@ func TestSwapAndRollBack(t *testing.T) {
 		}
 	}
 	slices.Sort(added)
-	if diff := cmp.Diff([]string{"WorkloadPriorityClass /q0", "WorkloadPriorityClass /q1", "WorkloadPriorityClass /q2"}, added); diff != "" {
+	if diff := cmp.Diff([]string{"ClusterRole /kueue-fleet-manager-role", "ClusterRoleBinding /kueue-fleet-manager-rolebinding", "WorkloadPriorityClass /q0", "WorkloadPriorityClass /q1", "WorkloadPriorityClass /q2"}, added); diff != "" {
 		t.Errorf("unexpected new objects (-want,+got):\n%s", diff)
 	}
 	for name, uid := range before.uids {
