@@ -4,8 +4,6 @@
 package main
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -82,20 +80,10 @@ func (f *reportFlags) run(out io.Writer, files []string) error {
 		if form.path == "" {
 			continue
 		}
-		if err := writeFile(form.path, func(w io.Writer) error { return form.write(w, recs, options) }); err != nil {
+		if err := report.WriteFile(form.path, func(w io.Writer) error { return form.write(w, recs, options) }); err != nil {
 			return err
 		}
 		_, _ = fmt.Fprintf(out, "\nwritten to %s\n", form.path)
 	}
 	return nil
-}
-
-// writeFile writes a file and says if not all of it could be written.
-func writeFile(path string, write func(io.Writer) error) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("failed to write the report: %w", err)
-	}
-	buffer := bufio.NewWriter(file)
-	return errors.Join(write(buffer), buffer.Flush(), file.Close())
 }

@@ -60,7 +60,7 @@ func WriteReports(dir string, recordings []*recording.Recording, o report.Option
 	for _, rec := range recordings {
 		runs[rec.Scenario]++
 		name := fmt.Sprintf("%s-%d.recording.json", rec.Scenario, runs[rec.Scenario])
-		err := writeFile(filepath.Join(dir, name), func(w io.Writer) error {
+		err := report.WriteFile(filepath.Join(dir, name), func(w io.Writer) error {
 			encoder := json.NewEncoder(w)
 			encoder.SetIndent("", " ")
 			return encoder.Encode(rec)
@@ -73,21 +73,10 @@ func WriteReports(dir string, recordings []*recording.Recording, o report.Option
 	for name, write := range map[string]func(io.Writer, []*recording.Recording, report.Options) error{
 		"report.txt": report.Text, "report.json": report.JSON, "report.html": report.HTML,
 	} {
-		err := writeFile(filepath.Join(dir, name), func(w io.Writer) error { return write(w, recordings, o) })
+		err := report.WriteFile(filepath.Join(dir, name), func(w io.Writer) error { return write(w, recordings, o) })
 		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func writeFile(path string, write func(io.Writer) error) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("failed to write a report: %w", err)
-	}
-	if err := errors.Join(write(f), f.Close()); err != nil {
-		return fmt.Errorf("failed to write %s: %w", path, err)
 	}
 	return nil
 }
