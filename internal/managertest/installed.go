@@ -270,14 +270,7 @@ func (i *Installed) end(ctx context.Context) error {
 
 // wait polls until the condition holds; it ends early when the manager does.
 func (i *Installed) wait(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, stepTimeout, true, func(ctx context.Context) (bool, error) {
-		select {
-		case <-i.process.Done():
-			return false, errors.New("the manager has ended")
-		default:
-			return condition(ctx)
-		}
-	})
+	err := i.process.Until(ctx, stepTimeout, condition)
 	if err != nil {
 		lines := i.process.Lines()
 		return fmt.Errorf("failed to wait for %s: %w; the last lines of its log are:\n%s", what, err, strings.Join(lines[max(0, len(lines)-20):], "\n"))

@@ -18,6 +18,9 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // maxLogLine is the longest log line that is kept whole, in bytes. The line with
@@ -141,4 +144,17 @@ func (p *Process) Signal(sig syscall.Signal) error {
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.done
+}
+
+// Until polls until the condition holds. It is an error when that takes longer than
+// timeout, or when the process ends first.
+func (p *Process) Until(ctx context.Context, timeout time.Duration, condition wait.ConditionWithContextFunc) error {
+	return wait.PollUntilContextTimeout(ctx, pollInterval, timeout, true, func(ctx context.Context) (bool, error) {
+		select {
+		case <-p.Done():
+			return false, errors.New("the manager has ended")
+		default:
+			return condition(ctx)
+		}
+	})
 }

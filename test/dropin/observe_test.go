@@ -5,7 +5,6 @@ package dropin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -20,7 +19,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -165,14 +163,7 @@ func freePort(t *testing.T) int {
 // waitUntil polls until the condition holds. It ends early when the manager does.
 func (l *live) waitUntil(ctx context.Context, t *testing.T, what string, condition func(context.Context) (bool, error)) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
-		select {
-		case <-l.process.Done():
-			return false, errors.New("the manager has ended")
-		default:
-			return condition(ctx)
-		}
-	})
+	err := l.process.Until(ctx, startTimeout, condition)
 	if err != nil {
 		t.Fatalf("failed to wait for %s of %s: %v", what, l.program.name, err)
 	}
