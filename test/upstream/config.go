@@ -51,6 +51,8 @@ type Config struct {
 	Suites []Suite `json:"suites"`
 	// Flakes are the specs that fail now and then on the unpatched module too.
 	Flakes []Flake `json:"flakes"`
+	// Meant are failures that a gate is there for.
+	Meant []Meant `json:"meant"`
 }
 
 // UnitPattern is a package of Kueue, or a subtree of packages.
@@ -119,6 +121,11 @@ func (c Config) validate() error {
 		}
 		if u.Why == "" {
 			fail("units[%d].why: must say why %s is run", i, u.Package)
+		}
+	}
+	for i, m := range c.Meant {
+		if err := m.validate(); err != nil {
+			fail("meant[%d]: %w", i, err)
 		}
 	}
 	seen := map[string]bool{}

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -43,6 +44,8 @@ type options struct {
 	procs       int
 	servers     int
 	repeat      int
+	gates       string
+	fit         bool
 }
 
 func main() {
@@ -59,6 +62,8 @@ func main() {
 	flag.IntVar(&o.servers, "api-servers", 6, "how many API servers the suites that run side by side may have in all")
 	flag.IntVar(&o.repeat, "repeat", 1, "run the selection this often, to look for flaky specs")
 	flag.StringVar(&o.tree, "tree", "", "Kueue tree to test instead of third_party/kueue")
+	flag.StringVar(&o.gates, "gates", "", "feature gates to run with, as for --feature-gates, for example FleetElasticConstrainedTopology=true")
+	flag.BoolVar(&o.fit, "elastic-fit", false, "let the fit engine place pods, as with the gate FleetElasticFit")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -78,6 +83,15 @@ type plan struct {
 	suites []Suite
 	// touched are the packages that differ from the unpatched module.
 	touched []string
+}
+
+// folders are those of all that runs.
+func (p plan) folders() []string {
+	out := slices.Clone(p.units)
+	for _, s := range p.suites {
+		out = append(out, s.Path)
+	}
+	return out
 }
 
 func run(ctx context.Context, o options) (bool, error) {
@@ -122,6 +136,11 @@ func run(ctx context.Context, o options) (bool, error) {
 	if err := errors.Join(os.MkdirAll(r.binDir, 0o755), os.MkdirAll(r.artifacts, 0o755)); err != nil {
 		return false, err
 	}
+	if o.gates != "" || o.fit {
+		if r.overlay, err = p.overlay(ctx, filepath.Join(r.binDir, "overlay"), tree, o); err != nil {
+			return false, err
+		}
+	}
 	if len(p.suites) > 0 {
 		if err := r.prepareSuites(ctx, root, p.suites); err != nil {
 			return false, err
@@ -140,7 +159,12 @@ func run(ctx context.Context, o options) (bool, error) {
 		}
 		results = append(results, r.runSuites(ctx, cfg, p.suites, int64(o.servers))...)
 	}
+	idle := withoutMeant(results, cfg.meantWith(o), p.folders())
 	ok := summarize(os.Stdout, results)
+	for _, m := range idle {
+		ok = false
+		fmt.Printf("suites.yaml: meant: %s: no failure matches %q\n", m.In, m.Tests)
+	}
 	return ok, writeSummary(filepath.Join(root, "artifacts", "upstream"), results)
 }
 

@@ -24,6 +24,9 @@ type Result struct {
 	// Unreached are the skipped ones that Ginkgo left out since a spec before them
 	// in an ordered container failed.
 	Unreached int `json:"unreached,omitempty"`
+	// Meant are the failures that a gate is there for. They count as neither passed
+	// nor failed.
+	Meant int `json:"meant,omitempty"`
 	// Retried are known flakes that failed and passed when run again. They count
 	// as passed.
 	Retried []string `json:"retried,omitempty"`

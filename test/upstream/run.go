@@ -33,7 +33,9 @@ type runner struct {
 	// focus runs only the specs that match; procs overrides the suites' own.
 	focus string
 	procs int
-	logf  func(format string, args ...any)
+	// overlay is a file for the -overlay flag of go test, if any.
+	overlay string
+	logf    func(format string, args ...any)
 }
 
 // compile builds the test program of a suite and returns its path.
@@ -42,6 +44,9 @@ func (r *runner) compile(ctx context.Context, s Suite) (string, error) {
 	args := []string{"test", "-C", r.tree, "-c", "-vet=off", "-ldflags=-s -w", "-o", bin}
 	if r.race {
 		args = append(args, "-race")
+	}
+	if r.overlay != "" {
+		args = append(args, "-overlay="+r.overlay)
 	}
 	if _, err := output(exec.CommandContext(ctx, "go", append(args, "./"+s.Path)...)); err != nil {
 		return "", err

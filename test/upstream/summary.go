@@ -76,6 +76,8 @@ func note(r Result) string {
 		return strings.TrimSpace(r.Problem)
 	case r.Passed+r.Failed == 0:
 		return "0 tests ran"
+	case r.Meant > 0:
+		return fmt.Sprintf("%d more fail as the gates mean it", r.Meant)
 	case len(r.Retried) > 0:
 		return fmt.Sprintf("%d known flakes passed when retried", len(r.Retried))
 	}

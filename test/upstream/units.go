@@ -43,6 +43,9 @@ func (r *runner) goTest(ctx context.Context, dirs []string, fresh bool, logPath 
 	if r.race {
 		args = append(args, "-race")
 	}
+	if r.overlay != "" {
+		args = append(args, "-overlay="+r.overlay)
+	}
 	if fresh {
 		args = append(args, "-count=1")
 	}
