@@ -175,6 +175,10 @@ test-upstream: vendor controlplane ## Run all of Kueue's own unit tests and inte
 perf: vendor ## Measure placement and snapshots, Kueue's algorithm and the fit engine in turn (minutes).
 	@go run ./test/perf -nodes 24,640,2500,10000
 
+.PHONY: perf-admission
+perf-admission: build ## Measure admission latency end to end: upstream, ours with gates off, and with gates on (30 minutes).
+	@go run ./test/perf/admission
+
 ##@ Patches
 
 .PHONY: patches-status

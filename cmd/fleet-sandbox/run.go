@@ -40,6 +40,7 @@ type boxFlags struct {
 	memInfo         string
 	portBase        int
 	armName         string
+	plain           bool
 	log             *sandbox.Log
 }
 
@@ -52,12 +53,16 @@ func (f *boxFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.memInfo, "meminfo", "/proc/meminfo", "file that tells the available memory")
 	flags.Lookup("meminfo").Hidden = true // For tests of the check.
 	flags.IntVar(&f.portBase, "port-base", 0, "first of nine consecutive ports to use (default: random free ports)")
+	flags.BoolVar(&f.plain, "without-fleet-gates", false, "leave out the scenarios' fleetGates and fleetConfig")
 	flags.StringVar(&f.armName, "arm-name", "", "what reports call the queue manager (default: what it calls itself)")
 }
 
 func (f *boxFlags) options(cmd *cobra.Command, root string, s *scenario.Scenario) sandbox.Options {
 	if f.log == nil {
 		f.log = sandbox.NewLog()
+	}
+	if f.plain {
+		s.Manager.FleetGates, s.Manager.FleetConfig = nil, nil
 	}
 	orDefault := func(value string, names ...string) string {
 		if value != "" {

@@ -54,6 +54,7 @@ func options() []app.Option {
 			readiness.Configure(cfg.ReadinessRecovery)
 			return nil
 		}),
+		app.WithManagerOptions(letRayJobsRunSideBySide),
 		app.WithJobClaimerIf(workgroupEnabled, groups),
 		app.WithExtension(workgroupExtension{claimer: groups}),
 	}, readiness.Options()...)

@@ -29,10 +29,21 @@ func (s *Sandbox) Run(submissions []scenario.Submission) (*recording.Recording, 
 		return nil, err
 	}
 	s.opts.logf("\nscenario %s: %s", s.opts.Scenario.Name, s.opts.Scenario.Title)
+	before, err := s.cost()
+	if err != nil {
+		return nil, err
+	}
 	rec, err := player.Play(s.ctx)
 	if err != nil {
 		return rec, s.explain(err)
 	}
+	after, err := s.cost()
+	if err != nil {
+		return rec, err
+	}
+	after.CPUSeconds -= before.CPUSeconds
+	after.WorkloadWrites -= before.WorkloadWrites
+	rec.Manager.Cost = &after
 	s.opts.logf("ready after %.1f s, all over after %.1f s; %s", s.readyTime.Seconds(), s.opts.Clock.Since(s.started).Seconds(), s.memory())
 	return rec, nil
 }
@@ -83,12 +94,12 @@ func (s *Sandbox) memory() string {
 	var parts []string
 	var total int64
 	for _, name := range slices.Sorted(maps.Keys(pids)) {
-		bytes, err := s.proc.ResidentBytes(pids[name])
+		usage, err := s.proc.Usage(pids[name])
 		if err != nil {
 			continue // It has just ended; watchChildren tells.
 		}
-		total += bytes
-		parts = append(parts, fmt.Sprintf("%s %d", name, bytes>>20))
+		total += usage.ResidentBytes
+		parts = append(parts, fmt.Sprintf("%s %d", name, usage.ResidentBytes>>20))
 	}
 	return fmt.Sprintf("%d MiB of memory (%s)", total>>20, strings.Join(parts, ", "))
 }

@@ -23,6 +23,11 @@ const (
 	// see docs/elastic-fit.md.
 	FleetElasticFit featuregate.Feature = "FleetElasticFit"
 
+	// FleetPromptAdmission acts at once on events that wait for a batch otherwise, see
+	// docs/prompt-admission.md. The patched Kueue declares the same gate, since it acts
+	// on it.
+	FleetPromptAdmission featuregate.Feature = "FleetPromptAdmission"
+
 	// FleetRayPodReadiness makes the readiness of Ray jobs that of their pods, see
 	// docs/readiness-recovery.md.
 	FleetRayPodReadiness featuregate.Feature = "FleetRayPodReadiness"
@@ -45,6 +50,7 @@ func Gates() map[featuregate.Feature]featuregate.VersionedSpecs {
 	return map[featuregate.Feature]featuregate.VersionedSpecs{
 		FleetElasticConstrainedTopology: alpha,
 		FleetElasticFit:                 alpha,
+		FleetPromptAdmission:            alpha,
 		FleetRayPodReadiness:            alpha,
 		FleetReadinessRecovery:          alpha,
 		FleetWorkgroup:                  alpha,

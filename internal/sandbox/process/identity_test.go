@@ -74,10 +74,3 @@ func TestAliveTellsAProcessFromItsSuccessor(t *testing.T) {
 		})
 	}
 }
-
-func TestResidentBytes(t *testing.T) {
-	got, err := NewProcFS("/proc").ResidentBytes(os.Getpid())
-	if err != nil || got < 1<<20 {
-		t.Errorf("got %d, %v, want more than a MiB", got, err)
-	}
-}

@@ -44,6 +44,18 @@ type Manager struct {
 	Name    string   `json:"name"`
 	Version string   `json:"version"`
 	Gates   []string `json:"gates,omitempty"`
+	// Cost is nil if it was not measured.
+	Cost *Cost `json:"cost,omitempty"`
+}
+
+// Cost is what the manager took from the start of the scenario to its end.
+type Cost struct {
+	// CPUSeconds is processor time, PeakBytes the most memory that it held
+	// since it was started. A restart of the manager makes both less.
+	CPUSeconds float64 `json:"cpuSeconds"`
+	PeakBytes  int64   `json:"peakBytes"`
+	// WorkloadWrites are the requests that changed Workloads, of any client.
+	WorkloadWrites int64 `json:"workloadWrites"`
 }
 
 // Node is one simulated node.
