@@ -22,6 +22,9 @@ type WeekOptions struct {
 	// Edges cut the GPUs that all but the filler hold into bins, in
 	// ascending order: n edges make n+1 bins.
 	Edges []int
+	// Until is the end of what counts, in seconds of the story; 0 is the end of
+	// the run.
+	Until float64
 	// High is the share of the capacity above which a fleet counts as nearly
 	// full.
 	High float64
@@ -42,6 +45,14 @@ func DefaultWeekOptions(capacity int) WeekOptions {
 	return WeekOptions{Filler: "evals", Waiting: "training", Day: 86400, Edges: slices.Compact(edges), High: 0.9}
 }
 
+// FillingOptions are those of a recording that is about filling, cut as the
+// measured week was.
+func FillingOptions(rec *recording.Recording, filling *recording.Filling) WeekOptions {
+	o := DefaultWeekOptions(Capacity(rec))
+	o.Filler, o.Until = filling.Class, filling.Until
+	return o
+}
+
 // Validate names the first option that makes no sense.
 func (o WeekOptions) Validate() error {
 	switch {
@@ -49,6 +60,8 @@ func (o WeekOptions) Validate() error {
 		return errors.New("invalid week: filler is empty, it must be the name of a class")
 	case o.Day <= 0:
 		return fmt.Errorf("invalid week: day is %g s, it must be above 0", o.Day)
+	case o.Until < 0:
+		return fmt.Errorf("invalid week: until is %g s, it must not be negative", o.Until)
 	case !slices.IsSorted(o.Edges):
 		return fmt.Errorf("invalid week: edges are %v, they must ascend", o.Edges)
 	case o.High <= 0 || o.High > 1:
@@ -115,7 +128,14 @@ type Bin struct {
 func NewWeek(rec *recording.Recording, o WeekOptions) Week {
 	w := Week{Capacity: Capacity(rec), Days: []Day{}, Bins: makeBins(o.Edges)}
 	high := o.High * float64(w.Capacity)
+	counted := rec.Duration
+	if o.Until > 0 {
+		counted = min(counted, o.Until/storyScale(rec))
+	}
 	Sweep(rec, ByClass(rec), func(level Level) {
+		if level.To = min(level.To, counted); level.To <= level.From {
+			return
+		}
 		length := level.To - level.From
 		filler := level.Held[o.Filler]
 		others := level.Total - filler
@@ -138,11 +158,11 @@ func NewWeek(rec *recording.Recording, o WeekOptions) Week {
 		bin.Filler += length * float64(filler)
 		w.addDays(level, o, storyScale(rec))
 	})
-	divide(rec.Duration, &w.MeanOthers, &w.MeanAll, &w.HighOthers, &w.HighAll)
+	divide(counted, &w.MeanOthers, &w.MeanAll, &w.HighOthers, &w.HighAll)
 	for i := range w.Bins {
 		bin := &w.Bins[i]
 		divide(bin.Share, &bin.Spare, &bin.Filler)
-		divide(rec.Duration, &bin.Share)
+		divide(counted, &bin.Share)
 	}
 	for _, day := range w.Days {
 		for class := range day.Mean {

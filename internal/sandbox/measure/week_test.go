@@ -41,10 +41,11 @@ func TestValidateWeekOptions(t *testing.T) {
 		change func(*WeekOptions)
 		want   string
 	}{
-		"no filler":          {change: func(o *WeekOptions) { o.Filler = "" }, want: "invalid week: filler is empty, it must be the name of a class"},
-		"no day":             {change: func(o *WeekOptions) { o.Day = -1 }, want: "invalid week: day is -1 s, it must be above 0"},
-		"edges that go back": {change: func(o *WeekOptions) { o.Edges = []int{2, 1} }, want: "invalid week: edges are [2 1], they must ascend"},
-		"a share above one":  {change: func(o *WeekOptions) { o.High = 1.5 }, want: "invalid week: high is 1.5, it must be above 0 and at most 1"},
+		"no filler":               {change: func(o *WeekOptions) { o.Filler = "" }, want: "invalid week: filler is empty, it must be the name of a class"},
+		"no day":                  {change: func(o *WeekOptions) { o.Day = -1 }, want: "invalid week: day is -1 s, it must be above 0"},
+		"an end before the start": {change: func(o *WeekOptions) { o.Until = -1 }, want: "invalid week: until is -1 s, it must not be negative"},
+		"edges that go back":      {change: func(o *WeekOptions) { o.Edges = []int{2, 1} }, want: "invalid week: edges are [2 1], they must ascend"},
+		"a share above one":       {change: func(o *WeekOptions) { o.High = 1.5 }, want: "invalid week: high is 1.5, it must be above 0 and at most 1"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -105,6 +106,18 @@ func TestNewWeek(t *testing.T) {
 					{From: 4, To: ptr.To(6)},
 					{From: 6, Share: 0.5, Spare: 4, Filler: 2},
 				},
+				Wait: Wait{Jobs: 1, MeanFirst: day / 2, MedianFirst: day / 2, MaxFirst: day / 2, MeanTotal: day / 2},
+			},
+		},
+		"what comes after the end does not count": {
+			change: func(_ *recording.Recording, o *WeekOptions) { o.Until, o.Edges = 1.5*day, nil },
+			want: Week{
+				Capacity: 10, MeanOthers: 4, MeanAll: 16.0 / 3, HighAll: 1.0 / 3, SpareHours: 18 * 12, FillerHours: 4 * 12,
+				Days: []Day{
+					{Mean: map[string]float64{"training": 3}, Unallocated: 7},
+					{Mean: map[string]float64{"training": 6, "evals": 4}, MaxFiller: 4},
+				},
+				Bins: []Bin{{Share: 1, Spare: 6, Filler: 4.0 / 3}},
 				Wait: Wait{Jobs: 1, MeanFirst: day / 2, MedianFirst: day / 2, MaxFirst: day / 2, MeanTotal: day / 2},
 			},
 		},

@@ -107,7 +107,7 @@ func New(c Cluster, s *scenario.Scenario, submissions []scenario.Submission) *Pl
 	}
 	rec := recording.Recording{
 		Scenario: s.Name, Title: s.Title, Description: s.Description, Manager: c.Manager,
-		Started: p.start, TimeScale: s.TimeScale,
+		Started: p.start, TimeScale: s.TimeScale, Filling: s.Filling(),
 	}
 	shape := s.Fleet.Shape()
 	for _, q := range s.FleetQueues() {

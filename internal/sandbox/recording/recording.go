@@ -26,6 +26,8 @@ type Recording struct {
 	// TimeScale says how many seconds of the scenario's story one second of
 	// the run stands for; 1 is real time.
 	TimeScale float64 `json:"timeScale"`
+	// Filling is set if the run is about filling what others leave.
+	Filling *Filling `json:"filling,omitempty"`
 
 	Nodes       []Node       `json:"nodes"`
 	Queues      []Queue      `json:"queues"`
@@ -36,6 +38,14 @@ type Recording struct {
 	Checks      []Check      `json:"checks"`
 	Comparisons []Comparison `json:"comparisons,omitempty"`
 	Violations  []Violation  `json:"violations,omitempty"`
+}
+
+// Filling says who fills what others leave, and how long that counts.
+type Filling struct {
+	// Class is of the jobs that fill.
+	Class string `json:"class"`
+	// Until is in seconds of the story; 0 is the end of the run.
+	Until float64 `json:"until,omitempty"`
 }
 
 // Manager is the queue manager that ran.

@@ -28,10 +28,10 @@ func HTML(w io.Writer, recs []*recording.Recording, o Options) error {
 	if page.Title == "" {
 		page.Title = scenarios[0].first.Scenario
 	}
-	if o.Week != nil {
-		page.Week = &web.WeekNames{Filler: o.Week.Filler, Waiting: o.Week.Waiting, High: o.Week.High}
-	}
 	for _, s := range scenarios {
+		if s.week != nil {
+			page.Week = &web.WeekNames{Filler: s.week.Filler, Waiting: s.week.Waiting, High: s.week.High}
+		}
 		for _, a := range s.arms {
 			for _, r := range a.runs {
 				page.Runs = append(page.Runs, web.Run{Recording: r.rec, Figures: r.figures, Week: r.week})

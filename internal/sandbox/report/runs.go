@@ -17,7 +17,9 @@ var ErrVersion = errors.New("recording of another version")
 // scenario is all runs of one scenario.
 type scenario struct {
 	first *recording.Recording
-	arms  []arm
+	// week is nil if its figures are not wanted.
+	week *measure.WeekOptions
+	arms []arm
 }
 
 // arm is one manager's runs of a scenario.
@@ -54,11 +56,29 @@ func group(recs []*recording.Recording, week *measure.WeekOptions) ([]scenario, 
 		if !ok {
 			place = len(scenarios)
 			places[rec.Scenario] = place
-			scenarios = append(scenarios, scenario{first: rec})
+			scenarios = append(scenarios, scenario{first: rec, week: weekOf(rec, week)})
 		}
-		scenarios[place].add(newRun(rec, week))
+		s := &scenarios[place]
+		s.add(newRun(rec, s.week))
 	}
 	return scenarios, nil
+}
+
+// weekOf is how a scenario is cut into days: as was asked for, or as usual if
+// it is about how much a class of jobs fills.
+func weekOf(rec *recording.Recording, asked *measure.WeekOptions) *measure.WeekOptions {
+	switch {
+	case rec.Filling == nil:
+		return asked
+	case asked == nil:
+		usual := measure.FillingOptions(rec, rec.Filling)
+		return &usual
+	case asked.Until == 0:
+		cut := *asked
+		cut.Until = rec.Filling.Until
+		return &cut
+	}
+	return asked
 }
 
 func newRun(rec *recording.Recording, week *measure.WeekOptions) run {

@@ -22,7 +22,8 @@ type Options struct {
 	MaxJobs int
 	// AllEvidence also writes the evidence of checks that passed.
 	AllEvidence bool
-	// Week adds the figures of a week if it is set.
+	// Week is how the figures of a week are taken; nil means the usual way,
+	// for scenarios that are about filling what others leave.
 	Week *measure.WeekOptions
 }
 

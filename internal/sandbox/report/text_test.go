@@ -257,6 +257,51 @@ func TestWhatCannotBeReported(t *testing.T) {
 	}
 }
 
+// Whoever reports on a scenario that is about filling need not ask for it.
+func TestTheShareThatWasFilledIsShownWhereItMatters(t *testing.T) {
+	cases := map[string]struct {
+		filler string
+		week   *measure.WeekOptions
+		want   string
+	}{
+		"it is about something else": {},
+		"it is about filling":        {filler: "evals", want: "How much of the spare capacity evals filled"},
+		"what was asked for comes first": {
+			filler: "evals", week: &measure.WeekOptions{Filler: "training", Day: 10, High: 0.9},
+			want: "How much of the spare capacity training filled",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			rec := *recordingtest.Small()[0]
+			if tc.filler != "" {
+				rec.Filling = &recording.Filling{Class: tc.filler}
+			}
+			var text strings.Builder
+			if err := Text(&text, []*recording.Recording{&rec}, Options{Week: tc.week}); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Contains(text.String(), "How much of the spare capacity"); got != (tc.want != "") || !strings.Contains(text.String(), tc.want) {
+				t.Errorf("want %q, the text tells of a share: %v", tc.want, got)
+			}
+			var page strings.Builder
+			if err := HTML(&page, []*recording.Recording{&rec}, Options{Week: tc.week}); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Contains(page.String(), `"week":{"filler":`); got != (tc.want != "") {
+				t.Errorf("the page tells of a share: %v", got)
+			}
+			var out strings.Builder
+			if err := JSON(&out, []*recording.Recording{&rec}, Options{Week: tc.week}); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Contains(out.String(), `"filled":`); got != (tc.want != "") {
+				t.Errorf("JSON tells of a share: %v", got)
+			}
+		})
+	}
+}
+
 // full is a writer without room.
 type full struct{}
 

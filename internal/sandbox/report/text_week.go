@@ -15,10 +15,10 @@ import (
 
 // week writes how well the filler used what the others left, arm beside arm.
 func (p *printer) week(s scenario) {
-	if p.Week == nil {
+	if s.week == nil {
 		return
 	}
-	o := *p.Week
+	o := *s.week
 	capacity := float64(measure.Capacity(s.first))
 	ofCapacity := func(gpus float64) string {
 		if capacity == 0 {
@@ -43,12 +43,23 @@ func (p *printer) week(s scenario) {
 		{"GPU-hours lost to evictions", func(r run) float64 { return r.week.Lost.Total() }, amount},
 		{"wait of " + cmp.Or(o.Waiting, "jobs") + ", mean", func(r run) float64 { return r.week.Wait.MeanFirst }, duration},
 		{"  longest", func(r run) float64 { return r.week.Wait.MaxFirst }, duration},
+		// What the control plane takes does not scale with the story.
+		{"  in time of the run, mean", func(r run) float64 { return realTime(r, r.week.Wait.MeanFirst) }, duration},
+		{"  in time of the run, longest", func(r run) float64 { return realTime(r, r.week.Wait.MaxFirst) }, duration},
 	})...)
 	p.table(rows)
 	for _, a := range s.arms {
 		p.weekDays(a, o)
 	}
 	p.weekBins(s, o)
+}
+
+// realTime is how long a time of the story took in the run.
+func realTime(r run, seconds float64) float64 {
+	if r.rec.TimeScale <= 0 {
+		return seconds
+	}
+	return seconds / r.rec.TimeScale
 }
 
 func (p *printer) weekDays(a arm, o measure.WeekOptions) {

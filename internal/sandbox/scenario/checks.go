@@ -3,6 +3,8 @@
 
 package scenario
 
+import "fleet.ai/kueue-fleet/internal/sandbox/recording"
+
 // Check is something that must hold. Exactly one kind is set.
 type Check struct {
 	Name      string          `yaml:"name" doc:"a sentence that says what must hold; must be set"`
@@ -56,7 +58,8 @@ type NodesCheck struct {
 
 // EvictionsCheck counts evictions.
 type EvictionsCheck struct {
-	Job    string `yaml:"job" doc:"the job; must be set"`
+	Job    string `yaml:"job" doc:"the job"`
+	Class  string `yaml:"class" doc:"or all jobs of this class, together"`
 	Are    int    `yaml:"are" doc:"exactly so many"`
 	Reason string `yaml:"reason" doc:"each for this reason, such as Preempted or PodsReadyTimeout"`
 }
@@ -103,6 +106,13 @@ type WaitedCheck struct {
 type FilledCheck struct {
 	Class   string  `yaml:"class" doc:"class of the jobs that fill; must be set"`
 	AtLeast float64 `yaml:"atLeast" doc:"share of the GPU-hours that all other jobs leave, above 0 and up to 1"`
+	// What comes after the story is over counts for nobody.
+	Until Duration `yaml:"until" doc:"time of the story up to which it counts; default to the end"`
+}
+
+// Filling is the same for recordings.
+func (c *FilledCheck) Filling() *recording.Filling {
+	return &recording.Filling{Class: c.Class, Until: c.Until.D().Seconds()}
 }
 
 // Reference is a measure of another run.

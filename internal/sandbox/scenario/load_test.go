@@ -105,6 +105,8 @@ func TestParseNamesFileLineFieldValueAndWhatIsAllowed(t *testing.T) {
 		"a quota of no queue":       {text: smallest + "events: [{setQuota: {queue: q, gpus: 1}}]\n", want: []string{`events[0].setQuota.queue is "q", allowed are training`}},
 		"a check of no kind":        {text: smallest + "checks: [{name: c}]\n", want: []string{"checks[0] has none, allowed is exactly one of sequence, "}},
 		"a check without a name":    {text: smallest + "checks: [{evictions: {job: a, are: 0}}]\n", want: []string{"checks[0].name is not set, allowed is a sentence"}},
+		"evictions of both":         {text: smallest + "checks: [{name: c, evictions: {job: a, class: x}}]\n", want: []string{"checks[0].evictions allowed is exactly one of job and class"}},
+		"a share that ends early":   {text: smallest + "checks: [{name: c, filled: {class: x, atLeast: 0.5, until: -1s}}]\n", want: []string{`checks[0].filled.until is "-1s" is no duration, allowed are 0s or more`}},
 		"a check that asks nothing": {text: smallest + "checks: [{name: c, counts: {job: a}}]\n", want: []string{"checks[0].counts asks nothing"}},
 		"a wait without a limit":    {text: smallest + "checks: [{name: c, within: {condition: {job: a, state: running}}}]\n", want: []string{"checks[0].within.limit is not set"}},
 		"an unknown metric":         {text: smallest + "reference: [{measure: m, value: v, metric: {name: speed, job: a}}]\n", want: []string{`reference[0].metric.name is "speed", allowed are growth-latency, `}},

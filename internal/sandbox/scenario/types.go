@@ -12,6 +12,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"fleet.ai/kueue-fleet/internal/sandbox/fleet"
+	"fleet.ai/kueue-fleet/internal/sandbox/recording"
 )
 
 // Scenario is one file.
@@ -263,6 +264,17 @@ func (s *Scenario) FleetQueues() []fleet.Queue {
 		}
 	}
 	return queues
+}
+
+// Filling says which jobs must fill what others leave; nil if the scenario is
+// about something else.
+func (s *Scenario) Filling() *recording.Filling {
+	for i := range s.Checks {
+		if filled := s.Checks[i].Filled; filled != nil {
+			return filled.Filling()
+		}
+	}
+	return nil
 }
 
 // WithoutJobs takes out all that happens and leaves the fleet.

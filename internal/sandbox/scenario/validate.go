@@ -280,7 +280,11 @@ func (v *validator) check(path string, c *Check) {
 			v.add(path, "asks nothing, allowed are are, atMost and spread")
 		}
 	case c.Evictions != nil:
-		job(c.Evictions.Job)
+		if (c.Evictions.Job == "") == (c.Evictions.Class == "") {
+			v.add(path, "allowed is exactly one of job and class")
+		} else if c.Evictions.Job != "" {
+			job(c.Evictions.Job)
+		}
 		v.atLeast(path+".are", c.Evictions.Are, 0)
 	case c.Items != nil:
 		job(c.Items.Job)

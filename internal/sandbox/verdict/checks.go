@@ -242,8 +242,15 @@ func (h *history) nodes(c *scenario.NodesCheck) outcome {
 }
 
 func (h *history) evicted(c *scenario.EvictionsCheck) outcome {
-	list := h.evictions[c.Job]
-	o := outcome{want: strconv.Itoa(c.Are), got: strconv.Itoa(len(list)), passed: len(list) == c.Are && h.jobs[c.Job] != nil}
+	var list []recording.Event
+	seen := false
+	for i := range h.rec.Jobs {
+		if job := &h.rec.Jobs[i]; job.Name == c.Job || c.Class != "" && job.Class == c.Class {
+			seen = true
+			list = append(list, h.evictions[job.Name]...)
+		}
+	}
+	o := outcome{want: strconv.Itoa(c.Are), got: strconv.Itoa(len(list)), passed: len(list) == c.Are && seen}
 	if c.Reason != "" {
 		o.want += " for " + c.Reason
 	}

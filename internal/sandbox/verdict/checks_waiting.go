@@ -96,9 +96,7 @@ func (h *history) filled(c *scenario.FilledCheck) outcome {
 	if capacity == 0 || h.rec.Duration == 0 {
 		return o
 	}
-	options := measure.DefaultWeekOptions(capacity)
-	options.Filler = c.Class
-	week := measure.NewWeek(h.rec, options)
+	week := measure.NewWeek(h.rec, measure.FillingOptions(h.rec, c.Filling()))
 	o.got, o.passed = fmt.Sprintf("%.1f %%", 100*week.Filled()), week.Filled() >= c.AtLeast
 	o.evidence = []string{
 		fmt.Sprintf("%.0f of %.0f spare GPU-hours of the story", week.FillerHours, week.SpareHours),

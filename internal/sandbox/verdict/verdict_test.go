@@ -32,9 +32,9 @@ func story() *recording.Recording {
 	return &recording.Recording{
 		Duration: 50,
 		Jobs: []recording.Job{{
-			Name: "eval", Submitted: 0, Finished: at(40), Result: "Succeeded", ItemsTotal: 4, ItemsDone: 4, ItemsRedone: 1,
+			Name: "eval", Class: "evals", Submitted: 0, Finished: at(40), Result: "Succeeded", ItemsTotal: 4, ItemsDone: 4, ItemsRedone: 1,
 			Progress: []recording.Progress{{At: 15, Done: 2}, {At: 39, Done: 4}},
-		}, {Name: "bad", Submitted: 1, Rejected: "spec.x is 3, allowed is 4"}},
+		}, {Name: "bad", Class: "training", Submitted: 1, Rejected: "spec.x is 3, allowed is 4"}},
 		Workloads: []recording.Workload{
 			{Name: "first", Job: "eval", Spans: []recording.Span{waiting, span(1, recording.Admitted, 1), span(10, recording.Done, 1)}},
 			{Name: "second", Job: "eval", Replaces: "first", Spans: []recording.Span{
@@ -177,6 +177,9 @@ func TestChecks(t *testing.T) {
 		"nodes of a job without any":    {scenario.Check{Nodes: &scenario.NodesCheck{Job: "bad", AtMost: 1}}, false, "none"},
 		"evictions":                     {scenario.Check{Evictions: &scenario.EvictionsCheck{Job: "eval", Are: 1, Reason: "Preempted"}}, true, "1"},
 		"evictions for another reason":  {scenario.Check{Evictions: &scenario.EvictionsCheck{Job: "eval", Are: 1, Reason: "PodsReadyTimeout"}}, false, "1, one for another reason"},
+		"evictions of a class":          {scenario.Check{Evictions: &scenario.EvictionsCheck{Class: "evals", Are: 1}}, true, "1"},
+		"evictions of another class":    {scenario.Check{Evictions: &scenario.EvictionsCheck{Class: "training"}}, true, "0"},
+		"evictions of an unknown class": {scenario.Check{Evictions: &scenario.EvictionsCheck{Class: "none"}}, false, "0"},
 		"evictions of an unknown job":   {scenario.Check{Evictions: &scenario.EvictionsCheck{Job: "none"}}, false, "0"},
 		"items":                         {scenario.Check{Items: &scenario.ItemsCheck{Job: "eval"}}, true, "4 done, 0 committed again, 1 started again"},
 		"items done again":              {scenario.Check{Items: &scenario.ItemsCheck{Job: "eval", Redone: n(0)}}, false, "4 done, 0 committed again, 1 started again"},

@@ -23,8 +23,8 @@ const (
 	gpusPerNode = 8
 	segment     = 6 * time.Hour
 	// TimeScale lets the week take some minutes. What the control plane takes
-	// is real: one second of it is 40 minutes of the story.
-	TimeScale = 2400
+	// is real: one second of it is 20 minutes of the story.
+	TimeScale = 1200
 	// lag is what a job takes to start and to be seen to have ended, in real
 	// time: placed pods are released in batches of a second, and KubeRay asks
 	// for a job's state every three. Training is shorter by it, so that it
@@ -145,9 +145,9 @@ func Write(w io.Writer, evals bool) error {
 			i+1, j.Start, j.Nodes, length, j.Nodes)
 	}
 	b.WriteString(extra)
-	b.WriteString("checks:\n  - name: training is never evicted\n    never: {condition: {job: training-01, evictions: 1}}\n")
+	b.WriteString("checks:\n  - name: training is never evicted\n    evictions: {class: training, are: 0}\n")
 	if evals {
-		b.WriteString("  - name: evals fill at least 90 % of what training leaves\n    filled: {class: evals, atLeast: 0.9}\n")
+		fmt.Fprintf(&b, "  - name: evals fill at least 90 %% of what training leaves\n    filled: {class: evals, atLeast: 0.9, until: %s}\n", time.Duration(len(Levels()))*24*time.Hour)
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("failed to write the week: %w", err)
@@ -160,7 +160,7 @@ const header = `# Written by package week from the measured week; run its test w
 title: %s
 description: >
   Training at q1 holds what it held on a measured cluster, day by day, in levels
-  of six hours. A second of the run stands for 40 minutes.
+  of six hours. A second of the run stands for 20 minutes.
 long: true
 timeScale: %d
 timeout: 12m
@@ -173,14 +173,15 @@ const evalJobs = `  # More work than a week has GPUs for.
   - name: eval
     file: ../examples/elastic-eval.yaml
     class: evals
-    copies: 10
-    at: 30m
+    copies: 12
+    at: 0s
     expect: whatever
     set:
+      spec.rayClusterSpec.workerGroupSpecs[0].replicas: 2
       spec.rayClusterSpec.workerGroupSpecs[0].minReplicas: 0
-      spec.rayClusterSpec.workerGroupSpecs[0].maxReplicas: 24
+      spec.rayClusterSpec.workerGroupSpecs[0].maxReplicas: 16
     work:
-      upscale: 8
+      upscale: 4
       modelLoad: 2m
       phases: [{name: rollout, items: 100000, duration: 20m}]
 `

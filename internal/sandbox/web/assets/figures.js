@@ -81,6 +81,8 @@ class Figures {
       of('spare capacity filled', (w) => fmtPercent(filled(w))),
       of(`wait of ${waiting}, mean`, (w) => fmtDuration(w.wait.meanFirst)),
       of(`wait of ${waiting}, longest`, (w) => fmtDuration(w.wait.maxFirst)),
+      ['the same in time of the run, mean', ...arms.map((run) => fmtDuration(run.week.wait.meanFirst / (run.recording.timeScale || 1)))],
+      ['the same in time of the run, longest', ...arms.map((run) => fmtDuration(run.week.wait.maxFirst / (run.recording.timeScale || 1)))],
     ];
     const numbers = rows[0].map((_, i) => i).slice(1);
     return [
