@@ -144,35 +144,44 @@ func (f *runFlags) stories(root string, names []string) ([]story, error) {
 		}
 		return []story{{s, submissions}}, nil
 	}
-	var err error
-	switch {
-	case f.all:
+	if f.all {
+		var err error
 		if names, err = scenario.Names(filepath.Join(root, scenarioFolder)); err != nil {
 			return nil, err
 		}
-	case len(names) == 0:
+	}
+	if len(names) == 0 {
 		names = []string{defaultScenario}
 	}
 	var stories []story
 	for _, name := range names {
-		file, err := scenario.Find(filepath.Join(root, scenarioFolder), name)
-		if err != nil {
-			return nil, err
-		}
-		s, err := scenario.Load(file)
+		s, err := loadStory(root, name)
 		if err != nil {
 			return nil, err
 		}
 		if f.all && s.Long {
 			continue
 		}
-		submissions, err := s.Submissions()
-		if err != nil {
-			return nil, err
-		}
-		stories = append(stories, story{s, submissions})
+		stories = append(stories, s)
 	}
 	return stories, nil
+}
+
+// loadStory reads a scenario of the checkout, or of a file.
+func loadStory(root, name string) (story, error) {
+	file, err := scenario.Find(filepath.Join(root, scenarioFolder), name)
+	if err != nil {
+		return story{}, err
+	}
+	s, err := scenario.Load(file)
+	if err != nil {
+		return story{}, err
+	}
+	submissions, err := s.Submissions()
+	if err != nil {
+		return story{}, err
+	}
+	return story{s, submissions}, nil
 }
 
 func (f *runFlags) run(cmd *cobra.Command, root string, names []string) error {
@@ -245,7 +254,7 @@ func textOptions(cmd *cobra.Command) report.Options {
 
 // stay waits until somebody ends the sandbox, which is no failure.
 func (f *runFlags) stay(cmd *cobra.Command, box *sandbox.Sandbox) error {
-	f.howToEnd(cmd, box)
+	howToEnd(cmd, box)
 	<-box.Done()
 	if errors.As(box.Cause(), new(sandbox.Interrupted)) {
 		return nil
@@ -253,6 +262,6 @@ func (f *runFlags) stay(cmd *cobra.Command, box *sandbox.Sandbox) error {
 	return box.Cause()
 }
 
-func (f *runFlags) howToEnd(cmd *cobra.Command, box *sandbox.Sandbox) {
+func howToEnd(cmd *cobra.Command, box *sandbox.Sandbox) {
 	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "\nThe sandbox stays up. Look inside with:\n  export KUBECONFIG=%s\nEnd it with Ctrl-C, or from elsewhere with:\n  fleet-sandbox down %s\n", box.Kubeconfig(), box.ID())
 }

@@ -5,10 +5,21 @@ package main
 
 import (
 	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
 	"fleet.ai/kueue-fleet/internal/repo"
+	"fleet.ai/kueue-fleet/internal/sandbox/board"
+	"fleet.ai/kueue-fleet/internal/sandbox/play"
+	"fleet.ai/kueue-fleet/internal/sandbox/scenario"
+	"fleet.ai/kueue-fleet/internal/sandbox/simray"
+	"fleet.ai/kueue-fleet/internal/sandbox/simruntime"
 )
 
 func TestStories(t *testing.T) {
@@ -96,5 +107,52 @@ func TestTheBoardIsForThisMachine(t *testing.T) {
 	cmd.SetArgs([]string{"up", "--board", "0.0.0.0:8080"})
 	if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), `--board: address is "0.0.0.0:8080"`) || !strings.Contains(err.Error(), "--board-allow-remote") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// The board answers only under names of this machine, unless it may listen
+// elsewhere; then the option must reach it.
+func TestBoardOptions(t *testing.T) {
+	player := play.New(play.Cluster{
+		Clock: clock.RealClock{}, Runtime: simruntime.New(nil, simray.NewLedger(), clock.RealClock{}, logr.Discard()), Out: io.Discard,
+	}, &scenario.Scenario{TimeScale: 1}, nil)
+	cases := map[string]struct {
+		flags      upFlags
+		host       string
+		wantStatus int
+	}{
+		"this machine":                         {host: "localhost:1", wantStatus: http.StatusOK},
+		"another address that isn't allowed":   {host: "192.0.2.1:1", wantStatus: http.StatusForbidden},
+		"another address that is":              {flags: upFlags{allowRemote: true}, host: "192.0.2.1:1", wantStatus: http.StatusOK},
+		"a name, which somebody could point":   {flags: upFlags{allowRemote: true}, host: "fleet.example:1", wantStatus: http.StatusForbidden},
+		"changes allowed, from somewhere else": {flags: upFlags{allowChanges: true}, host: "192.0.2.1:1", wantStatus: http.StatusForbidden},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			options := tc.flags.boardOptions(player, nil)
+			if options.AllowChanges != tc.flags.allowChanges {
+				t.Errorf("changes are allowed: %v", options.AllowChanges)
+			}
+			live, err := board.New(options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request := httptest.NewRequest(http.MethodGet, "/", nil)
+			request.Host = tc.host
+			answer := httptest.NewRecorder()
+			live.ServeHTTP(answer, request)
+			if answer.Code != tc.wantStatus {
+				t.Errorf("got status %d, want %d", answer.Code, tc.wantStatus)
+			}
+		})
+	}
+}
+
+func TestUpHasNoFlagsOfRun(t *testing.T) {
+	up := newUpCommand()
+	for _, name := range []string{"job", "timeout", "keep", "all", "repeat", "out"} {
+		if up.Flags().Lookup(name) != nil {
+			t.Errorf("up has flag --%s, which means nothing there", name)
+		}
 	}
 }

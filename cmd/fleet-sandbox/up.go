@@ -19,7 +19,7 @@ import (
 )
 
 type upFlags struct {
-	runFlags
+	boxFlags
 	address      string
 	allowRemote  bool
 	allowChanges bool
@@ -36,7 +36,11 @@ func newUpCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return flags.run(cmd, root, args)
+			name := defaultScenario
+			if len(args) > 0 {
+				name = args[0]
+			}
+			return flags.run(cmd, root, name)
 		},
 	}
 	flags.add(cmd)
@@ -47,17 +51,16 @@ func newUpCommand() *cobra.Command {
 	return cmd
 }
 
-func (f *upFlags) run(cmd *cobra.Command, root string, args []string) error {
+func (f *upFlags) run(cmd *cobra.Command, root, name string) error {
 	if err := board.CheckAddress(f.address, "--board-allow-remote", f.allowRemote); err != nil {
 		return fmt.Errorf("--board: %w", err)
 	}
-	f.repeat = 1
-	stories, err := f.stories(root, args)
+	s, err := loadStory(root, name)
 	if err != nil {
 		return err
 	}
-	stories[0].WithoutJobs()
-	box, err := sandbox.Up(cmd.Context(), f.options(cmd, root, stories[0].Scenario))
+	s.WithoutJobs()
+	box, err := sandbox.Up(cmd.Context(), f.options(cmd, root, s.Scenario))
 	if err != nil {
 		return err
 	}
@@ -78,7 +81,7 @@ func (f *upFlags) follow(cmd *cobra.Command, box *sandbox.Sandbox) error {
 	if err != nil {
 		return fmt.Errorf("failed to listen for the board: %w", err)
 	}
-	live, err := newBoard(player, box, f.allowChanges)
+	live, err := board.New(f.boardOptions(player, box.Done()))
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -87,15 +90,17 @@ func (f *upFlags) follow(cmd *cobra.Command, box *sandbox.Sandbox) error {
 	group.Go(func() error {
 		return player.Follow(ctx, func() {
 			_, _ = fmt.Fprintf(cmd.OutOrStdout(), "\nThe board is at http://%s\n", listener.Addr())
-			f.howToEnd(cmd, box)
+			howToEnd(cmd, box)
 		})
 	})
 	return group.Wait()
 }
 
-func newBoard(player *play.Player, box *sandbox.Sandbox, allowChanges bool) (*board.Board, error) {
-	return board.New(board.Options{
-		Source: player.Recorder(), Submitter: board.SubmitFunc(player.Submit), AllowChanges: allowChanges,
-		Done: box.Done(), Clock: clock.RealClock{},
-	})
+// boardOptions are those of a board of what a player records.
+func (f *upFlags) boardOptions(player *play.Player, done <-chan struct{}) board.Options {
+	return board.Options{
+		Source: player.Recorder(), Submitter: board.SubmitFunc(player.Submit),
+		AllowChanges: f.allowChanges, AllowRemote: f.allowRemote,
+		Done: done, Clock: clock.RealClock{},
+	}
 }

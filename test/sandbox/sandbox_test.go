@@ -8,9 +8,7 @@ package sandbox
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -148,44 +146,6 @@ checks:
   - name: it runs on no node at all
     nodes: {job: gang, are: [nowhere]}
 `
-
-// TestUpShowsTheFleet starts a fleet without jobs, looks at its board, and
-// ends it as a user does.
-func TestUpShowsTheFleet(t *testing.T) {
-	p := findPrograms(t)
-	stateDir := filepath.Join(t.TempDir(), "state")
-	run := start(t, p.command(append([]string{"up", "--kueue-bin", p.manager, "--state-dir", stateDir}, p.extra...)...))
-	run.waitFor("fleet-sandbox down")
-	match := regexp.MustCompile(`The board is at (http://127\.0\.0\.1:\d+)\n`).FindStringSubmatch(run.text())
-	if match == nil {
-		t.Fatal("the board's address is not named")
-	}
-	ask := func(ctx context.Context, method string) (int, string) {
-		t.Helper()
-		request, err := http.NewRequestWithContext(ctx, method, match[1]+"/", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = response.Body.Close() }()
-		page, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return response.StatusCode, string(page)
-	}
-	if status, page := ask(t.Context(), http.MethodGet); status != http.StatusOK || !strings.Contains(page, "gpu-24") {
-		t.Errorf("the board answers %d, want a page with the last node", status)
-	}
-	run.send(syscall.SIGINT)
-	if code := run.wait(); code != 0 {
-		t.Errorf("exited with %d, want 0: to end it is no failure", code)
-	}
-	wantNothingLeft(t, stateDir, "lock")
-}
 
 func TestInterrupt(t *testing.T) {
 	p := findPrograms(t)

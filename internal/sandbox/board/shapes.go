@@ -20,6 +20,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"fleet.ai/kueue-fleet/internal/sandbox/fleet"
+	"fleet.ai/kueue-fleet/internal/sandbox/recorder"
 	"fleet.ai/kueue-fleet/internal/sandbox/simray"
 	"fleet.ai/kueue-fleet/internal/sandbox/web"
 )
@@ -43,7 +44,9 @@ type shape struct {
 	maxPods int
 	// topology is the annotation of the worker pods and its value.
 	topology, level string
-	// work is what the simulated driver does.
+	// class groups its jobs with others in reports.
+	class string
+	// work is what the simulated driver does, in time of the story.
 	work string
 }
 
@@ -51,45 +54,45 @@ type shape struct {
 var shapeList = []shape{
 	{
 		Action: web.Action{Name: "fixed-gang", Title: "Fixed gang", Description: "q1 · 2 pods × 2 GPUs on one node, all or nothing"},
-		jobs:   1, priority: "q1", podPriority: "c1", pods: 2, podGPUs: 2,
+		jobs:   1, class: "training", priority: "q1", podPriority: "c1", pods: 2, podGPUs: 2,
 		topology: kueue.PodSetRequiredTopologyAnnotation, level: corev1.LabelHostname,
-		work: "- {name: step, items: 20, duration: 1s, workers: 2}",
+		work: "- {name: step, items: 20, duration: 10s, workers: 2}",
 	},
 	{
 		Action: web.Action{Name: "elastic-eval", Title: "Elastic eval", Description: "q2 · grows and shrinks from 1 to 16 pods × 1 GPU"},
-		jobs:   1, priority: "q2", podPriority: "c2", pods: 1, podGPUs: 1, maxPods: 16,
+		jobs:   1, class: "evals", priority: "q2", podPriority: "c2", pods: 1, podGPUs: 1, maxPods: 16,
 		topology: kueue.PodSetUnconstrainedTopologyAnnotation, level: "true",
-		work: "- {name: warm, items: 1, duration: 1s}\n- {name: burst, items: 400, duration: 2s}\n- {name: tail, items: 4, duration: 8s}",
+		work: "- {name: warm, items: 1, duration: 10s}\n- {name: burst, items: 400, duration: 20s}\n- {name: tail, items: 4, duration: 80s}",
 	},
 	{
 		Action: web.Action{Name: "shaped-units", Title: "Shaped units", Description: "q2 · 1 to 4 units of 4 GPUs, never a part of one"},
-		jobs:   1, priority: "q2", podPriority: "c2", pods: 1, podGPUs: 4, maxPods: 4,
+		jobs:   1, class: "evals", priority: "q2", podPriority: "c2", pods: 1, podGPUs: 4, maxPods: 4,
 		topology: kueue.PodSetUnconstrainedTopologyAnnotation, level: "true",
-		work: "- {name: warm, items: 1, duration: 1s}\n- {name: burst, items: 60, duration: 2s}",
+		work: "- {name: warm, items: 1, duration: 10s}\n- {name: burst, items: 60, duration: 20s}",
 	},
 	{
 		Action: web.Action{Name: "arrival", Title: "q0 arrival", Description: "q0 · one whole node, evicts what is in its way"},
-		jobs:   1, priority: "q0", podPriority: "c1", pods: 1, podGPUs: 8,
+		jobs:   1, class: "urgent", priority: "q0", podPriority: "c1", pods: 1, podGPUs: 8,
 		topology: kueue.PodSetRequiredTopologyAnnotation, level: corev1.LabelHostname,
-		work: "- {name: step, items: 15, duration: 1s}",
+		work: "- {name: step, items: 15, duration: 10s}",
 	},
 	{
 		Action: web.Action{Name: "two-by-four", Title: "2 × 4 anywhere", Description: "q2 · 2 pods × 4 GPUs on any nodes"},
-		jobs:   1, priority: "q2", podPriority: "c2", pods: 2, podGPUs: 4,
+		jobs:   1, class: "training", priority: "q2", podPriority: "c2", pods: 2, podGPUs: 4,
 		topology: kueue.PodSetUnconstrainedTopologyAnnotation, level: "true",
-		work: "- {name: step, items: 20, duration: 1s, workers: 2}",
+		work: "- {name: step, items: 20, duration: 10s, workers: 2}",
 	},
 	{
 		Action: web.Action{Name: "large-gang", Title: "Large gang", Description: "q1 · 12 whole nodes, 96 GPUs"},
-		jobs:   1, priority: "q1", podPriority: "c1", pods: 12, podGPUs: 8,
+		jobs:   1, class: "training", priority: "q1", podPriority: "c1", pods: 12, podGPUs: 8,
 		topology: kueue.PodSetUnconstrainedTopologyAnnotation, level: "true",
-		work: "- {name: step, items: 20, duration: 1s, workers: 12}",
+		work: "- {name: step, items: 20, duration: 10s, workers: 12}",
 	},
 	{
 		Action: web.Action{Name: "sweep", Title: "Sweep", Description: "q2 · six trials × 1 GPU, each a job"},
-		jobs:   6, priority: "q2", podPriority: "c2", pods: 1, podGPUs: 1,
+		jobs:   6, class: "sweep", priority: "q2", podPriority: "c2", pods: 1, podGPUs: 1,
 		topology: kueue.PodSetUnconstrainedTopologyAnnotation, level: "true",
-		work: "- {name: trial, items: 10, duration: 1s}",
+		work: "- {name: trial, items: 10, duration: 10s}",
 	},
 }
 
@@ -154,7 +157,7 @@ func (s shape) job(name string) (*unstructured.Unstructured, error) {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Namespace: fleet.Namespace,
 			Labels:      map[string]string{queueLabel: fleet.LocalQueue, priorityLabel: s.priority},
-			Annotations: map[string]string{simray.WorkAnnotation: s.work},
+			Annotations: map[string]string{simray.WorkAnnotation: s.work, recorder.ClassAnnotation: s.class},
 		},
 		Spec: rayv1.RayJobSpec{
 			Suspend: true, ShutdownAfterJobFinishes: true, SubmissionMode: rayv1.HTTPMode, Entrypoint: "python main.py",
@@ -171,8 +174,7 @@ func (s shape) job(name string) (*unstructured.Unstructured, error) {
 	if s.maxPods > 0 {
 		job.Annotations[elasticAnnotation] = "true"
 		job.Spec.RayClusterSpec.EnableInTreeAutoscaling = ptr.To(true)
-		// Short, as all times of the simulated jobs are.
-		job.Spec.RayClusterSpec.AutoscalerOptions = &rayv1.AutoscalerOptions{IdleTimeoutSeconds: ptr.To[int32](3)}
+		job.Spec.RayClusterSpec.AutoscalerOptions = &rayv1.AutoscalerOptions{IdleTimeoutSeconds: ptr.To[int32](30)}
 	}
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(job)
 	if err != nil {

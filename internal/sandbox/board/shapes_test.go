@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"fleet.ai/kueue-fleet/internal/sandbox/fleet"
+	"fleet.ai/kueue-fleet/internal/sandbox/recorder"
 	"fleet.ai/kueue-fleet/internal/sandbox/simray"
 )
 
@@ -41,6 +42,9 @@ func TestShapes(t *testing.T) {
 			}
 			if job.Namespace != fleet.Namespace || job.Labels[queueLabel] != fleet.LocalQueue || job.Labels[priorityLabel] == "" {
 				t.Errorf("%s does not go to the queue: %v", job.Name, job.ObjectMeta)
+			}
+			if job.Annotations[recorder.ClassAnnotation] == "" {
+				t.Errorf("%s belongs to no class: %v", job.Name, job.Annotations)
 			}
 			if _, err := simray.ParseWork(job.Annotations[simray.WorkAnnotation]); err != nil {
 				t.Errorf("%s: %v", job.Name, err)

@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"fleet.ai/kueue-fleet/internal/sandbox/recorder"
 	"fleet.ai/kueue-fleet/internal/sandbox/simray"
 )
 
@@ -41,17 +40,15 @@ func (p *Player) Follow(parent context.Context, ready func()) error {
 	}
 }
 
-// Submit creates a job that is not of the scenario. Its work is what its
-// annotation says.
+// Submit creates a job that is not of the scenario. Its work and its class are
+// what its annotations say.
 func (p *Player) Submit(ctx context.Context, object *unstructured.Unstructured) error {
-	work, err := simray.ParseWork(object.GetAnnotations()[simray.WorkAnnotation])
-	if err != nil {
+	if _, err := simray.ParseWork(object.GetAnnotations()[simray.WorkAnnotation]); err != nil {
 		return err
 	}
-	p.recorder.Plan(object.GetName(), recorder.Job{Items: work.Items()})
 	if err := p.provide(ctx, object); err != nil {
 		return err
 	}
-	_, err = p.Applier.CreateRetrying(ctx, object)
+	_, err := p.Applier.CreateRetrying(ctx, object)
 	return err
 }

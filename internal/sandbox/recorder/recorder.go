@@ -6,7 +6,6 @@
 package recorder
 
 import (
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -30,6 +29,10 @@ type Job struct {
 	Class string
 	Items int
 }
+
+// ClassAnnotation on a RayJob that is not of the scenario groups it with
+// others in reports.
+const ClassAnnotation = "sandbox.fleet.ai/class"
 
 // Recorder is safe for concurrent use.
 type Recorder struct {
@@ -61,10 +64,6 @@ type Recorder struct {
 // the name of a job, out gets each line of the story.
 func New(rec recording.Recording, plan map[string]Job, ledger *simray.Ledger, gpu corev1.ResourceName, out func(timeline.Event)) *Recorder {
 	rec.Version = recording.Version
-	plan = maps.Clone(plan)
-	if plan == nil {
-		plan = map[string]Job{}
-	}
 	return &Recorder{
 		gpu: gpu, start: rec.Started, rec: rec, plan: plan, ledger: ledger, out: out,
 		tracker: timeline.NewTracker(gpu),
@@ -103,13 +102,6 @@ func (r *Recorder) Note(at time.Time, name, job, text string) {
 	r.rec.Events = append(r.rec.Events, recording.Event{At: r.since(at), Job: job, What: "event", Name: name, Text: text})
 	r.out(timeline.Event{At: at, Job: job, What: "event", Text: text})
 	r.changed()
-}
-
-// Plan notes what is known about a job before it is created.
-func (r *Recorder) Plan(name string, job Job) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.plan[name] = job
 }
 
 // Reject notes that the API server refused a job.
@@ -205,7 +197,10 @@ func (r *Recorder) observeJob(at float64, object *rayv1.RayJob) {
 	if !ok {
 		i = len(r.rec.Jobs)
 		r.jobs[object.UID] = i
-		plan := r.plan[object.Name]
+		plan, planned := r.plan[object.Name]
+		if !planned {
+			plan = r.unplanned(object)
+		}
 		if spec := object.Spec.RayClusterSpec; spec != nil && len(spec.WorkerGroupSpecs) > 0 {
 			r.workerGPUs[object.UID] = gpusOf(&spec.WorkerGroupSpecs[0].Template.Spec, r.gpu)
 		}
@@ -228,6 +223,16 @@ func (r *Recorder) observeJob(at float64, object *rayv1.RayJob) {
 	case rayv1.JobDeploymentStatusFailed, rayv1.JobDeploymentStatusValidationFailed:
 		job.Finished, job.Result = &at, "Failed"
 	}
+}
+
+// unplanned is what a job says about itself that is not of the scenario.
+func (r *Recorder) unplanned(object *rayv1.RayJob) Job {
+	job := Job{Class: object.Annotations[ClassAnnotation]}
+	// Work that can't be read makes a job that fails, with no items.
+	if work, err := simray.ParseWork(object.Annotations[simray.WorkAnnotation]); err == nil {
+		job.Items = work.Items()
+	}
+	return job
 }
 
 func (r *Recorder) observeCluster(object *rayv1.RayCluster) {

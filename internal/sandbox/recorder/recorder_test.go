@@ -226,6 +226,41 @@ func TestJobsAndTheirWork(t *testing.T) {
 	}
 }
 
+func TestAJobThatIsNotOfTheScenarioDescribesItself(t *testing.T) {
+	cases := map[string]struct {
+		annotations map[string]string
+		wantClass   string
+		wantItems   int
+	}{
+		"it says nothing": {},
+		"class and work": {
+			annotations: map[string]string{ClassAnnotation: "training", simray.WorkAnnotation: "- {items: 2, duration: 1s}\n- {items: 5, duration: 1s}"},
+			wantClass:   "training", wantItems: 7,
+		},
+		"work that can't be read": {annotations: map[string]string{ClassAnnotation: "training", simray.WorkAnnotation: "much"}, wantClass: "training"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.see(1, &rayv1.RayJob{ObjectMeta: metav1.ObjectMeta{Name: "other", UID: "o", Annotations: tc.annotations}})
+			job := w.Snapshot().Jobs[0]
+			if job.Class != tc.wantClass || job.ItemsTotal != tc.wantItems {
+				t.Errorf("class %q with %d items, want %q with %d", job.Class, job.ItemsTotal, tc.wantClass, tc.wantItems)
+			}
+		})
+	}
+}
+
+func TestThePlanCountsForAJobOfTheScenario(t *testing.T) {
+	w := newWorld()
+	w.see(1, &rayv1.RayJob{ObjectMeta: metav1.ObjectMeta{Name: "eval", UID: "e", Annotations: map[string]string{
+		ClassAnnotation: "training", simray.WorkAnnotation: "- {items: 99, duration: 1s}",
+	}}})
+	if job := w.Snapshot().Jobs[0]; job.Class != "evals" || job.ItemsTotal != 3 {
+		t.Errorf("class %q with %d items, want those of the plan", job.Class, job.ItemsTotal)
+	}
+}
+
 func TestChangesAreTold(t *testing.T) {
 	w := newWorld()
 	changed := w.Changed()
