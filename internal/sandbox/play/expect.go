@@ -22,20 +22,32 @@ func (p *Player) expectations(rec *recording.Recording) []recording.Check {
 		byName[rec.Jobs[i].Name] = &rec.Jobs[i]
 	}
 	var checks []recording.Check
+	ofClass, classes := map[kind][]recording.Check{}, []kind{}
 	for i := range p.scenario.Jobs {
 		j := &p.scenario.Jobs[i]
 		if j.Expect == scenario.Whatever {
 			continue
 		}
-		var ofKind []recording.Check
+		k := kind{j.Class, j.Expect}
+		if ofClass[k] == nil {
+			classes = append(classes, k)
+		}
 		for _, name := range j.Names() {
 			if !p.deleted[name] {
-				ofKind = append(ofKind, expectation(name, j.Expect, byName[name]))
+				ofClass[k] = append(ofClass[k], expectation(name, j.Expect, byName[name]))
 			}
 		}
-		checks = append(checks, together(j.Name, ofKind)...)
+	}
+	for _, k := range classes {
+		checks = append(checks, together(k.class, ofClass[k])...)
 	}
 	return checks
+}
+
+// kind are jobs of one class that are to end alike.
+type kind struct {
+	class  string
+	expect scenario.Expectation
 }
 
 func expectation(name string, expect scenario.Expectation, job *recording.Job) recording.Check {
@@ -74,13 +86,17 @@ func orNot(result string) string {
 }
 
 // together makes one check of many of a kind.
-func together(name string, checks []recording.Check) []recording.Check {
+func together(class string, checks []recording.Check) []recording.Check {
 	if len(checks) < manyJobs {
 		return checks
 	}
 	failed := slices.DeleteFunc(slices.Clone(checks), func(c recording.Check) bool { return c.Passed })
+	name := fmt.Sprintf("all %d jobs end as expected", len(checks))
+	if class != "" {
+		name = fmt.Sprintf("all %d jobs of %s end as expected", len(checks), class)
+	}
 	one := recording.Check{
-		Name: fmt.Sprintf("all %d jobs %s end as expected", len(checks), name), Want: checks[0].Want,
+		Name: name, Want: checks[0].Want,
 		Got: fmt.Sprintf("%d do not", len(failed)), Passed: len(failed) == 0,
 	}
 	for _, c := range failed {

@@ -136,6 +136,26 @@ func TestExpectations(t *testing.T) {
 	}
 }
 
+func TestManyJobsOfAClassShareACheck(t *testing.T) {
+	s, rec := &scenario.Scenario{}, &recording.Recording{}
+	for i := range 12 {
+		name := fmt.Sprintf("training-%d", i+1)
+		s.Jobs = append(s.Jobs, scenario.Job{Name: name, Class: "training", Expect: scenario.Succeeds})
+		rec.Jobs = append(rec.Jobs, recording.Job{Name: name, Result: "Succeeded"})
+	}
+	s.Jobs = append(s.Jobs, scenario.Job{Name: "other", Class: "evals", Expect: scenario.Succeeds}, scenario.Job{Name: "bad", Class: "training", Expect: scenario.Fails})
+	rec.Jobs = append(rec.Jobs, recording.Job{Name: "other", Result: "Succeeded"}, recording.Job{Name: "bad", Result: "Failed"})
+	rec.Jobs[3].Result = "Failed"
+	var got []string
+	for _, check := range newPlayer(t, s).expectations(rec) {
+		got = append(got, fmt.Sprintf("%s: %v", check.Name, check.Passed))
+	}
+	want := []string{"all 12 jobs of training end as expected: false", "other succeeds: true", "bad fails: true"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("checks (-want,+got):\n%s", diff)
+	}
+}
+
 func TestManyJobsShareACheck(t *testing.T) {
 	p := newPlayer(t, &scenario.Scenario{Jobs: []scenario.Job{{Name: "a", Copies: 20, Expect: scenario.Succeeds}}})
 	rec := &recording.Recording{}

@@ -5,6 +5,8 @@ package web
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,6 +73,52 @@ func stateAt(rec *recording.Recording, at float64) (held, waiting, gpus int) {
 		}
 	}
 	return held, waiting, gpus
+}
+
+// The first picture is of a fleet that is in use, with its racks in order.
+func TestBrowserBeginsWhereMostIsHeld(t *testing.T) {
+	b := webtest.NewBrowser(t)
+	rec := *recordingtest.Small()[1]
+	rec.Nodes = slices.Clone(rec.Nodes)
+	slices.Reverse(rec.Nodes)
+	most := 0
+	measure.Sweep(&rec, measure.ByJob, func(level measure.Level) { most = max(most, level.Total) })
+	stage := webtest.Shown(b.OpenFile(t, write(t, pageOf(&rec)), ""), "stage")
+	if want := fmt.Sprintf("Nodes and their GPUs: %d of 32 held", most); !strings.Contains(stage, want) {
+		t.Errorf("the page does not begin with %q:\n%s", want, stage)
+	}
+	var order []string
+	for _, name := range regexp.MustCompile(`gpu-\d\d`).FindAllString(stage, -1) {
+		if !slices.Contains(order, name) {
+			order = append(order, name)
+		}
+	}
+	if len(order) != 4 || !slices.IsSorted(order) {
+		t.Errorf("nodes are shown as %v", order)
+	}
+}
+
+// A page about filling tells classes apart, unless its address says otherwise.
+func TestBrowserColoursByClassWhatIsAboutFilling(t *testing.T) {
+	b := webtest.NewBrowser(t)
+	rec := *recordingtest.Small()[1]
+	pressed := func(fragment string) string {
+		match := regexp.MustCompile(`<button[^>]*aria-pressed="true"[^>]*>(by \w+)`).FindStringSubmatch(b.OpenFile(t, write(t, pageOf(&rec)), fragment))
+		if match == nil {
+			t.Fatal("no way to colour is chosen")
+		}
+		return match[1]
+	}
+	if got := pressed(""); got != "by job" {
+		t.Errorf("colours are %s, want by job", got)
+	}
+	rec.Filling = &recording.Filling{Class: "evals"}
+	if got := pressed(""); got != "by class" {
+		t.Errorf("colours are %s, want by class", got)
+	}
+	if got := pressed("by=job"); got != "by job" {
+		t.Errorf("colours are %s, want by job as the address says", got)
+	}
 }
 
 func TestBrowserShowsEveryPart(t *testing.T) {

@@ -29,9 +29,8 @@ class Board {
   layout() {
     const width = this.node.clientWidth;
     const {model} = this.app;
-    const gpuNodes = model.rec.nodes.filter((node) => node.gpus > 0);
-    const most = Math.max(1, ...gpuNodes.map((node) => node.gpus));
-    const racks = groupBy(gpuNodes, (node) => (node.block || '') + '\n' + (node.rack || ''));
+    const most = Math.max(1, ...model.gpuNodes.map((node) => node.gpus));
+    const racks = groupBy(model.gpuNodes, (node) => (node.block || '') + '\n' + (node.rack || ''));
     const limit = width < 560 ? 640 : 540;
     for (const least of [12, 7, 3]) {
       for (let slotW = 170; slotW >= 9; slotW--) {

@@ -5,7 +5,7 @@ class App {
     this.page = page;
     this.live = Boolean(page.live);
     this.runs = page.runs || [];
-    this.by = 'job';
+    this.by = this.runs.some((run) => run.recording.filling) ? 'class' : 'job';
     this.playhead = new Playhead();
     this.labelRuns();
     this.load();
@@ -18,6 +18,8 @@ class App {
     this.story = new Story(this);
     this.playhead.on(() => this.save());
     this.draw();
+    // An empty fleet is no picture to begin with.
+    if (this.startAt === undefined && !this.live) this.startAt = this.model.fullest();
     if (this.startAt !== undefined) this.playhead.seek(this.startAt);
     this.listen();
   }
@@ -109,7 +111,7 @@ class App {
       const state = new URLSearchParams();
       if (this.runs.length > 1) state.set('run', this.index + 1);
       if (!this.live) state.set('t', +this.playhead.time.toFixed(3));
-      if (this.by !== 'job') state.set('by', this.by);
+      state.set('by', this.by);
       if (this.picked) state.set('job', this.picked);
       if (document.documentElement.dataset.theme) state.set('theme', document.documentElement.dataset.theme);
       history.replaceState(null, '', '#' + state);

@@ -13,6 +13,9 @@ class Model {
     this.rec = rec;
     this.duration = Math.max(rec.duration, 1e-3);
     this.scale = rec.timeScale > 0 ? rec.timeScale : 1;
+    // As they stand in the racks, not as they were seen.
+    const place = (node) => [node.block || '', node.rack || '', node.name].join('\n');
+    this.gpuNodes = rec.nodes.filter((node) => node.gpus > 0).sort((a, b) => natural(place(a), place(b)));
     this.capacity = rec.nodes.reduce((sum, node) => sum + node.gpus, 0);
     this.jobs = new Map(rec.jobs.map((job) => [job.name, job]));
     this.figures = new Map(((run.figures && run.figures.jobs) || []).map((f) => [f.name, f]));
@@ -61,6 +64,22 @@ class Model {
   }
 
   podsAt(t) { return this.rec.pods.filter((pod) => pod.bound !== undefined && pod.bound <= t && t < this.goneAt(pod)); }
+
+  // fullest is the first time at which most GPUs are held.
+  fullest() {
+    const changes = [];
+    for (const pod of this.rec.pods) {
+      if (pod.bound === undefined || !pod.gpus) continue;
+      changes.push([pod.bound, pod.gpus], [this.goneAt(pod), -pod.gpus]);
+    }
+    changes.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+    let held = 0, most = 0, time = 0;
+    for (const [at, gpus] of changes) {
+      held += gpus;
+      if (held > most) { most = held; time = at; }
+    }
+    return time;
+  }
 
   awayAt(node, t) { return (node.away || []).find((a) => a.from <= t && (a.to === undefined || t < a.to)); }
 

@@ -21,7 +21,7 @@ class Stage {
       this.play, step(-1, 'To the change before', icon('last')), step(1, 'To the next change', icon('next')), this.slider, this.clock, this.rate, this.live);
     this.by = el('div', {class: 'choice', role: 'group', 'aria-label': 'Colour by'}, ['job', 'priority', 'class'].map((by) =>
       el('button', {type: 'button', 'data-by': by, on: {click: () => app.setBy(by)}}, 'by ' + by)));
-    this.tableBox = el('details', {class: 'as-table', on: {toggle: () => this.drawTable()}}, el('summary', null, 'The board as a table'), el('div'));
+    this.tableBox = el('details', {class: 'as-table', on: {toggle: () => { if (this.tableBox.open) this.drawTable(); }}}, el('summary', null, 'The board as a table'), el('div'));
     fill(byId('stage'),
       el('div', {class: 'stage-head'}, el('h2', null, 'The fleet through time'), this.by),
       this.chart.node, this.transport,
@@ -46,6 +46,8 @@ class Stage {
     this.live.hidden = !this.app.live;
     this.chart.draw();
     this.moved();
+    // For those who search the page, or print it.
+    if (!this.app.live) this.drawTable();
   }
 
   moved() {
@@ -74,10 +76,9 @@ class Stage {
   }
 
   drawTable() {
-    if (!this.tableBox.open) return;
     const {model, playhead} = this.app;
     const t = playhead.time;
-    const rows = model.rec.nodes.filter((node) => node.gpus > 0).map((node) => {
+    const rows = model.gpuNodes.map((node) => {
       const pods = (model.nodePods.get(node.name) || []).filter((pod) => pod.gpus && pod.bound <= t && t < model.goneAt(pod));
       const away = model.awayAt(node, t);
       return [node.name, [node.block, node.rack].filter(Boolean).join(' · '), `${pods.reduce((sum, pod) => sum + pod.gpus, 0)} of ${node.gpus}`,
