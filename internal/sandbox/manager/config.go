@@ -55,6 +55,16 @@ func (s Settings) backoff(d time.Duration) *int32 {
 	return ptr.To(max(int32(d.Seconds()/s.TimeScale), 1))
 }
 
+// concurrency is how many objects of a kind are worked on at once, as in the
+// configuration that Kueue is installed with. Its built-in default is one of
+// each, under which evictions wait for one another.
+func concurrency() map[string]int {
+	return map[string]int{
+		"Job.batch": 5, "Pod": 5, "Workload.kueue.x-k8s.io": 10, "LocalQueue.kueue.x-k8s.io": 5,
+		"Cohort.kueue.x-k8s.io": 1, "ClusterQueue.kueue.x-k8s.io": 5, "ResourceFlavor.kueue.x-k8s.io": 1,
+	}
+}
+
 // Config returns the manager's configuration file. certDir holds the webhook
 // certificate.
 func Config(set ports.Set, certDir string, settings Settings) ([]byte, error) {
@@ -68,6 +78,7 @@ func Config(set ports.Set, certDir string, settings Settings) ([]byte, error) {
 				Host: "127.0.0.1", Port: ptr.To(set[ports.ManagerWebhook]), CertDir: certDir,
 			},
 			LeaderElection: &componentconfig.LeaderElectionConfiguration{LeaderElect: ptr.To(false)},
+			Controller:     &configapi.ControllerConfigurationSpec{GroupKindConcurrency: concurrency()},
 		},
 		InternalCertManagement: &configapi.InternalCertManagement{
 			Enable:             ptr.To(true),

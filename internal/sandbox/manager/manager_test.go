@@ -11,14 +11,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
 	configapi "sigs.k8s.io/kueue/apis/config/v1beta2"
 	"sigs.k8s.io/kueue/pkg/config"
 	// The validation asks for the integrations that are linked in.
 	_ "sigs.k8s.io/kueue/pkg/controller/jobs"
 
+	"fleet.ai/kueue-fleet/internal/repo"
 	"fleet.ai/kueue-fleet/internal/sandbox/ports"
 )
 
@@ -60,9 +63,30 @@ func TestTheManagerAcceptsItsConfiguration(t *testing.T) {
 	if cfg.WaitForPodsReady.Timeout.Duration != 30*time.Minute || cfg.WaitForPodsReady.RecoveryTimeout.Duration != 5*time.Minute {
 		t.Errorf("windows are %+v", cfg.WaitForPodsReady)
 	}
+	if diff := cmp.Diff(installedConcurrency(t), options.Controller.GroupKindConcurrency); diff != "" {
+		t.Errorf("concurrency, beside that of an installation (-want,+got):\n%s", diff)
+	}
 	if errs := config.Validate(&cfg, scheme); len(errs) > 0 {
 		t.Error(errs.ToAggregate())
 	}
+}
+
+// installedConcurrency is what Kueue's own manifests configure.
+func installedConcurrency(t *testing.T) map[string]int {
+	t.Helper()
+	root, err := repo.FromWorkingDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "third_party", "kueue", "config", "components", "manager", "controller_manager_config.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var installed configapi.Configuration
+	if err := yaml.Unmarshal(text, &installed); err != nil {
+		t.Fatal(err)
+	}
+	return installed.Controller.GroupKindConcurrency
 }
 
 func TestSecretAndFilesHoldTheSameCertificate(t *testing.T) {
