@@ -53,7 +53,7 @@ class Board {
       labels.push({text: name.split('\n').filter(Boolean).join(' · '), x, y: y + 12, w: Math.min(rackW, width - x)});
       for (const node of list) {
         if (x > 0 && x + slotW > width) { x = 0; y += rowH; rows++; }
-        nodes.set(node.name, {node, x, y: y + head, w: slotW, h: nodeH});
+        nodes.set(node.name, {node, x, y: y + head, w: slotW, h: nodeH, first: node === list[0]});
         x += slotW + gap;
       }
       x += rackGap - gap;
@@ -115,8 +115,12 @@ class Board {
       g.font = '10.5px ' + this.font;
       g.fillStyle = away || count > node.gpus ? this.bad : this.ink;
       const text = away ? (slotW > 34 ? away.why : '✕') : slotW > 42 ? node.name : node.name.replace(/^.*[^0-9](?=[0-9]+$)/, '');
-      const shown = this.fit(g, text, slotW + 4);
-      g.fillText(shown, place.x + (slotW - g.measureText(shown).width) / 2, place.y + place.h + 12);
+      // Half a number says nothing: where there is no room for each, the first
+      // of a rack has all of it.
+      const fits = slotW > 42 || g.measureText(text).width <= slotW + 2;
+      const shown = fits ? this.fit(g, text, slotW + 4) : place.first ? text : '';
+      const left = fits ? (slotW - g.measureText(shown).width) / 2 : 0;
+      g.fillText(shown, place.x + left, place.y + place.h + 12);
     }
     // The pods come before their node: the first hit counts.
     this.hits.push({
