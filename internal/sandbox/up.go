@@ -222,7 +222,7 @@ func (s *Sandbox) openQueues(applier *manifests.Applier, nodes []*unstructured.U
 			return err
 		})
 	}
-	group.Go(func() error { return applier.WaitFor(ctx, manifests.HasCondition("Ready"), nodes...) })
+	group.Go(func() error { return applier.WaitFor(ctx, fleet.TakesPods, nodes...) })
 	if err := group.Wait(); err != nil {
 		return err
 	}

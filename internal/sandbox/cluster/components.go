@@ -95,6 +95,10 @@ func (c *Cluster) controllerManager() process.Spec {
 			"--secure-port", c.port(ports.ControllerManager),
 			"--use-service-account-credentials=false",
 			"--controllers=" + strings.Join(controllers, ","),
+			// Its usual 20 requests a second are of real time, in which many
+			// times as much of a story goes on.
+			"--kube-api-qps=200",
+			"--kube-api-burst=400",
 		},
 	}
 }

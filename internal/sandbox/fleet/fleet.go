@@ -7,10 +7,13 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Names that jobs use.
@@ -105,6 +108,19 @@ func Nodes(s Shape) []*corev1.Node {
 		}))
 	}
 	return nodes
+}
+
+// TakesPods reports whether a node is ready and has lost the taint of a new
+// node, which the node lifecycle controller takes away some time after that.
+// Until then the queue does not count with it.
+func TakesPods(object *unstructured.Unstructured) bool {
+	var node corev1.Node
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &node); err != nil {
+		return false
+	}
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	}) && !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
 }
 
 func newNode(name string, labels map[string]string, capacity corev1.ResourceList) *corev1.Node {

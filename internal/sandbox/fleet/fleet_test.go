@@ -14,6 +14,34 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
+func TestTakesPods(t *testing.T) {
+	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue}
+	own := corev1.Taint{Key: NodeGroupLabel, Effect: corev1.TaintEffectNoSchedule}
+	cases := map[string]struct {
+		conditions []corev1.NodeCondition
+		taints     []corev1.Taint
+		want       bool
+	}{
+		"a node that was just made":        {},
+		"ready, with the taint of its own": {conditions: []corev1.NodeCondition{ready}, taints: []corev1.Taint{own}, want: true},
+		"ready, but not yet released": {
+			conditions: []corev1.NodeCondition{ready}, taints: []corev1.Taint{own, {Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}},
+		},
+		"not ready": {conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}, taints: []corev1.Taint{own}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			objects, err := Unstructured(&corev1.Node{Spec: corev1.NodeSpec{Taints: tc.taints}, Status: corev1.NodeStatus{Conditions: tc.conditions}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := TakesPods(objects[0]); got != tc.want {
+				t.Errorf("it takes pods: %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestDefaultShapeIsTheMeasuredFleet(t *testing.T) {
 	nodes := Nodes(DefaultShape())
 	perRack, perBlock := map[string]int{}, map[string]int{}
