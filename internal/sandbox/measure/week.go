@@ -46,11 +46,14 @@ func DefaultWeekOptions(capacity int) WeekOptions {
 }
 
 // FillingOptions are those of a recording that is about filling, cut as the
-// measured week was.
-func FillingOptions(rec *recording.Recording, filling *recording.Filling) WeekOptions {
+// measured week was; nil if it is about something else.
+func FillingOptions(rec *recording.Recording) *WeekOptions {
+	if rec.Filling == nil {
+		return nil
+	}
 	o := DefaultWeekOptions(Capacity(rec))
-	o.Filler, o.Until = filling.Class, filling.Until
-	return o
+	o.Filler, o.Until = rec.Filling.Class, rec.Filling.Until
+	return &o
 }
 
 // Validate names the first option that makes no sense.

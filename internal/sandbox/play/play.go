@@ -107,7 +107,10 @@ func New(c Cluster, s *scenario.Scenario, submissions []scenario.Submission) *Pl
 	}
 	rec := recording.Recording{
 		Scenario: s.Name, Title: s.Title, Description: s.Description, Manager: c.Manager,
-		Started: p.start, TimeScale: s.TimeScale, Filling: s.Filling(),
+		Started: p.start, TimeScale: s.TimeScale,
+	}
+	if s.Filling != nil {
+		rec.Filling = &recording.Filling{Class: s.Filling.Class, Until: s.Filling.Until.D().Seconds()}
 	}
 	shape := s.Fleet.Shape()
 	for _, q := range s.FleetQueues() {

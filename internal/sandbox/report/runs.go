@@ -4,6 +4,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -67,18 +68,13 @@ func group(recs []*recording.Recording, week *measure.WeekOptions) ([]scenario, 
 // weekOf is how a scenario is cut into days: as was asked for, or as usual if
 // it is about how much a class of jobs fills.
 func weekOf(rec *recording.Recording, asked *measure.WeekOptions) *measure.WeekOptions {
-	switch {
-	case rec.Filling == nil:
-		return asked
-	case asked == nil:
-		usual := measure.FillingOptions(rec, rec.Filling)
-		return &usual
-	case asked.Until == 0:
-		cut := *asked
-		cut.Until = rec.Filling.Until
-		return &cut
+	usual := measure.FillingOptions(rec)
+	if asked == nil || usual == nil {
+		return cmp.Or(asked, usual)
 	}
-	return asked
+	cut := *asked
+	cut.Until = cmp.Or(asked.Until, usual.Until)
+	return &cut
 }
 
 func newRun(rec *recording.Recording, week *measure.WeekOptions) run {

@@ -3,8 +3,6 @@
 
 package scenario
 
-import "fleet.ai/kueue-fleet/internal/sandbox/recording"
-
 // Check is something that must hold. Exactly one kind is set.
 type Check struct {
 	Name      string          `yaml:"name" doc:"a sentence that says what must hold; must be set"`
@@ -19,7 +17,7 @@ type Check struct {
 	Messages  *MessagesCheck  `yaml:"messages" doc:"what the Workload said while it waited"`
 	Rejected  *RejectedCheck  `yaml:"rejected" doc:"the API server's answer to a job that is refused"`
 	Waited    *WaitedCheck    `yaml:"waited" doc:"how long a job waited"`
-	Filled    *FilledCheck    `yaml:"filled" doc:"how much of what others leave a class of jobs fills"`
+	Filled    *FilledCheck    `yaml:"filled" doc:"how much of what others leave is filled"`
 }
 
 // WithinCheck bounds a wait. It is a bound on real time, for what must not
@@ -54,6 +52,7 @@ type NodesCheck struct {
 	Are    []string `yaml:"are" doc:"exactly these over the whole run"`
 	AtMost int      `yaml:"atMost" doc:"so many at most"`
 	Spread []int    `yaml:"spread" doc:"the most pods at one time on each node, largest first"`
+	Racks  int      `yaml:"racksAtMost" doc:"so many racks at most"`
 }
 
 // EvictionsCheck counts evictions.
@@ -104,15 +103,7 @@ type WaitedCheck struct {
 
 // FilledCheck looks at the GPUs that other jobs leave free.
 type FilledCheck struct {
-	Class   string  `yaml:"class" doc:"class of the jobs that fill; must be set"`
-	AtLeast float64 `yaml:"atLeast" doc:"share of the GPU-hours that all other jobs leave, above 0 and up to 1"`
-	// What comes after the story is over counts for nobody.
-	Until Duration `yaml:"until" doc:"time of the story up to which it counts; default to the end"`
-}
-
-// Filling is the same for recordings.
-func (c *FilledCheck) Filling() *recording.Filling {
-	return &recording.Filling{Class: c.Class, Until: c.Until.D().Seconds()}
+	AtLeast float64 `yaml:"atLeast" doc:"share of the GPU-hours that others leave, above 0 and up to 1, that the jobs of the scenario's filling hold"`
 }
 
 // Reference is a measure of another run.

@@ -12,7 +12,6 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"fleet.ai/kueue-fleet/internal/sandbox/fleet"
-	"fleet.ai/kueue-fleet/internal/sandbox/recording"
 )
 
 // Scenario is one file.
@@ -33,9 +32,17 @@ type Scenario struct {
 	Drain       Drain       `yaml:"drain" doc:"how long deleted pods hold their node"`
 	Objects     []Object    `yaml:"objects" doc:"what is there before the first job, such as pods outside the queue"`
 	Jobs        []Job       `yaml:"jobs" doc:"the jobs"`
+	Filling     *Filling    `yaml:"filling" doc:"set if the story is about filling what others leave; reports then have the figures of a week"`
 	Events      []Event     `yaml:"events" doc:"what happens besides"`
 	Checks      []Check     `yaml:"checks" doc:"what must hold"`
 	Reference   []Reference `yaml:"reference" doc:"measures of another run to put beside this one's"`
+}
+
+// Filling says who fills what others leave.
+type Filling struct {
+	Class string `yaml:"class" doc:"class of the jobs that fill; must be set"`
+	// What comes after the story is over counts for nobody.
+	Until Duration `yaml:"until" doc:"time of the story up to which it counts; default to the end"`
 }
 
 // Fleet says which machines there are. What is not set is as in
@@ -264,17 +271,6 @@ func (s *Scenario) FleetQueues() []fleet.Queue {
 		}
 	}
 	return queues
-}
-
-// Filling says which jobs must fill what others leave; nil if the scenario is
-// about something else.
-func (s *Scenario) Filling() *recording.Filling {
-	for i := range s.Checks {
-		if filled := s.Checks[i].Filled; filled != nil {
-			return filled.Filling()
-		}
-	}
-	return nil
 }
 
 // WithoutJobs takes out all that happens and leaves the fleet.

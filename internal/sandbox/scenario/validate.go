@@ -37,6 +37,7 @@ const maxCopies = 10000
 type validator struct {
 	*problems
 	jobs, events, queues []string
+	filling              bool
 }
 
 func (s *Scenario) validate(p *problems) {
@@ -62,6 +63,9 @@ func (s *Scenario) validate(p *problems) {
 	}
 	for i := range s.Events {
 		v.event(fmt.Sprintf("events[%d]", i), &s.Events[i])
+	}
+	if v.filling = s.Filling != nil; v.filling && s.Filling.Class == "" {
+		v.add("filling.class", "is not set, allowed is the class of some jobs")
 	}
 	for i := range s.Checks {
 		v.check(fmt.Sprintf("checks[%d]", i), &s.Checks[i])
@@ -276,8 +280,8 @@ func (v *validator) check(path string, c *Check) {
 		}
 	case c.Nodes != nil:
 		job(c.Nodes.Job)
-		if len(c.Nodes.Are)+len(c.Nodes.Spread) == 0 && c.Nodes.AtMost == 0 {
-			v.add(path, "asks nothing, allowed are are, atMost and spread")
+		if len(c.Nodes.Are)+len(c.Nodes.Spread) == 0 && c.Nodes.AtMost == 0 && c.Nodes.Racks == 0 {
+			v.add(path, "asks nothing, allowed are are, atMost, spread and racksAtMost")
 		}
 	case c.Evictions != nil:
 		if (c.Evictions.Job == "") == (c.Evictions.Class == "") {
@@ -306,8 +310,8 @@ func (v *validator) check(path string, c *Check) {
 		if c.Filled.AtLeast <= 0 || c.Filled.AtLeast > 1 {
 			v.add(path+".atLeast", "is %v, allowed is above 0 and up to 1", c.Filled.AtLeast)
 		}
-		if c.Filled.Class == "" {
-			v.add(path+".class", "is not set, allowed is the class of some jobs")
+		if !v.filling {
+			v.add(path, "is asked of a scenario without filling, allowed only with one")
 		}
 	case c.Waited != nil:
 		job(c.Waited.Job)

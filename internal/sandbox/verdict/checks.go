@@ -6,6 +6,7 @@ package verdict
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -237,8 +238,24 @@ func (h *history) nodes(c *scenario.NodesCheck) outcome {
 		want, o.passed = append(want, "pods by node "+ints(c.Spread)), o.passed && slices.Equal(spread, c.Spread)
 		o.got += ", pods by node " + ints(spread)
 	}
+	if c.Racks > 0 {
+		racks := h.racksOf(peaks)
+		want, o.passed = append(want, fmt.Sprintf("at most %d racks", c.Racks)), o.passed && len(racks) > 0 && len(racks) <= c.Racks
+		o.got += ", in " + cmp.Or(strings.Join(racks, ", "), "no rack")
+	}
 	o.want = strings.Join(want, "; ")
 	return o
+}
+
+// racksOf are the racks of some nodes.
+func (h *history) racksOf(nodes map[string]int) []string {
+	racks := map[string]bool{}
+	for _, node := range h.rec.Nodes {
+		if _, ok := nodes[node.Name]; ok && node.Rack != "" {
+			racks[node.Rack] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(racks))
 }
 
 func (h *history) evicted(c *scenario.EvictionsCheck) outcome {

@@ -91,12 +91,12 @@ func (h *history) waitedFor(job string) (float64, bool) {
 }
 
 func (h *history) filled(c *scenario.FilledCheck) outcome {
-	o := outcome{want: fmt.Sprintf("%s fill at least %.0f %% of what others leave", c.Class, 100*c.AtLeast), got: "there is no node"}
-	capacity := measure.Capacity(h.rec)
-	if capacity == 0 || h.rec.Duration == 0 {
+	o := outcome{want: fmt.Sprintf("at least %.0f %% of what others leave is filled", 100*c.AtLeast), got: "there is no node"}
+	options := measure.FillingOptions(h.rec)
+	if options == nil || measure.Capacity(h.rec) == 0 || h.rec.Duration == 0 {
 		return o
 	}
-	week := measure.NewWeek(h.rec, measure.FillingOptions(h.rec, c.Filling()))
+	week := measure.NewWeek(h.rec, *options)
 	o.got, o.passed = fmt.Sprintf("%.1f %%", 100*week.Filled()), week.Filled() >= c.AtLeast
 	o.evidence = []string{
 		fmt.Sprintf("%.0f of %.0f spare GPU-hours of the story", week.FillerHours, week.SpareHours),

@@ -30,7 +30,7 @@ func story() *recording.Recording {
 	waiting := span(0, recording.Pending, 1)
 	waiting.Message = "no room on flavor a"
 	return &recording.Recording{
-		Duration: 50,
+		Duration: 50, Nodes: []recording.Node{{Name: "n1", Rack: "r1"}, {Name: "n2", Rack: "r2"}, {Name: "n3", Rack: "r3"}},
 		Jobs: []recording.Job{{
 			Name: "eval", Class: "evals", Submitted: 0, Finished: at(40), Result: "Succeeded", ItemsTotal: 4, ItemsDone: 4, ItemsRedone: 1,
 			Progress: []recording.Progress{{At: 15, Done: 2}, {At: 39, Done: 4}},
@@ -174,6 +174,9 @@ func TestChecks(t *testing.T) {
 		"nodes":                         {scenario.Check{Nodes: &scenario.NodesCheck{Job: "eval", Are: []string{"n2", "n1"}}}, true, "n1, n2"},
 		"too many nodes":                {scenario.Check{Nodes: &scenario.NodesCheck{Job: "eval", AtMost: 1}}, false, "n1, n2"},
 		"the spread":                    {scenario.Check{Nodes: &scenario.NodesCheck{Job: "eval", Spread: []int{2, 1}}}, true, "n1, n2, pods by node 2 1"},
+		"few racks":                     {scenario.Check{Nodes: &scenario.NodesCheck{Job: "eval", Racks: 2}}, true, "n1, n2, in r1, r2"},
+		"too many racks":                {scenario.Check{Nodes: &scenario.NodesCheck{Job: "eval", Racks: 1}}, false, "n1, n2, in r1, r2"},
+		"racks of a job without any":    {scenario.Check{Nodes: &scenario.NodesCheck{Job: "bad", Racks: 1}}, false, "none, in no rack"},
 		"nodes of a job without any":    {scenario.Check{Nodes: &scenario.NodesCheck{Job: "bad", AtMost: 1}}, false, "none"},
 		"evictions":                     {scenario.Check{Evictions: &scenario.EvictionsCheck{Job: "eval", Are: 1, Reason: "Preempted"}}, true, "1"},
 		"evictions for another reason":  {scenario.Check{Evictions: &scenario.EvictionsCheck{Job: "eval", Are: 1, Reason: "PodsReadyTimeout"}}, false, "1, one for another reason"},
@@ -210,7 +213,7 @@ func TestChecks(t *testing.T) {
 func TestFilled(t *testing.T) {
 	at := ptr.To[float64]
 	rec := &recording.Recording{
-		Duration: 10, TimeScale: 1, Nodes: []recording.Node{{Name: "n", GPUs: 8}},
+		Duration: 10, TimeScale: 1, Nodes: []recording.Node{{Name: "n", GPUs: 8}}, Filling: &recording.Filling{Class: "evals"},
 		Jobs: []recording.Job{{Name: "train", Class: "training"}, {Name: "fill", Class: "evals"}},
 		Pods: []recording.Pod{
 			{Name: "a", Job: "train", Node: "n", GPUs: 4, Bound: at(0), Gone: at(10)},
@@ -218,13 +221,19 @@ func TestFilled(t *testing.T) {
 		},
 	}
 	for share, want := range map[float64]bool{0.5: true, 0.51: false} {
-		got := Checks(rec, &scenario.Scenario{Checks: []scenario.Check{{Name: "n", Filled: &scenario.FilledCheck{Class: "evals", AtLeast: share}}}})
+		got := Checks(rec, &scenario.Scenario{Checks: []scenario.Check{{Name: "n", Filled: &scenario.FilledCheck{AtLeast: share}}}})
 		if got[0].Passed != want || got[0].Got != "50.0 %" {
 			t.Errorf("at least %v: got %+v, want passed %v", share, got[0], want)
 		}
 	}
-	if got := Checks(&recording.Recording{}, &scenario.Scenario{Checks: []scenario.Check{{Filled: &scenario.FilledCheck{Class: "evals", AtLeast: 0.1}}}}); got[0].Passed {
-		t.Error("an empty fleet is filled")
+	rec.Filling.Until = 5
+	if got := Checks(rec, &scenario.Scenario{Checks: []scenario.Check{{Filled: &scenario.FilledCheck{AtLeast: 0.1}}}}); got[0].Passed || got[0].Got != "0.0 %" {
+		t.Errorf("before anything is filled: got %+v", got[0])
+	}
+	for name, other := range map[string]*recording.Recording{"an empty fleet": {Filling: rec.Filling}, "a run about something else": {Duration: 10, Nodes: rec.Nodes}} {
+		if got := Checks(other, &scenario.Scenario{Checks: []scenario.Check{{Filled: &scenario.FilledCheck{AtLeast: 0.1}}}}); got[0].Passed {
+			t.Errorf("%s is filled", name)
+		}
 	}
 }
 

@@ -138,7 +138,7 @@ func Write(w io.Writer, evals bool) error {
 	if !evals {
 		title, extra = "The same week of training without evals, to compare its waiting time", ""
 	}
-	fmt.Fprintf(&b, header, title, TimeScale)
+	fmt.Fprintf(&b, header, title, TimeScale, time.Duration(len(Levels()))*24*time.Hour)
 	for i, j := range Jobs(Levels()) {
 		length := j.End - j.Start - lag*TimeScale
 		fmt.Fprintf(&b, "  - {name: training-%02d, file: ../examples/training-nodes.yaml, class: training, at: %s, workers: %d, work: {phases: [{items: 1, duration: %s, workers: %d}]}}\n",
@@ -147,7 +147,7 @@ func Write(w io.Writer, evals bool) error {
 	b.WriteString(extra)
 	b.WriteString("checks:\n  - name: training is never evicted\n    evictions: {class: training, are: 0}\n")
 	if evals {
-		fmt.Fprintf(&b, "  - name: evals fill at least 90 %% of what training leaves\n    filled: {class: evals, atLeast: 0.9, until: %s}\n", time.Duration(len(Levels()))*24*time.Hour)
+		b.WriteString("  - name: evals fill at least 90 % of what training leaves\n    filled: {atLeast: 0.9}\n")
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("failed to write the week: %w", err)
@@ -164,12 +164,14 @@ description: >
 long: true
 timeScale: %d
 timeout: 12m
+filling: {class: evals, until: %s}
 # Pods start in real time, so these would be over before they can.
 manager: {startWindow: 500h, recoveryWindow: 500h}
 jobs:
 `
 
-const evalJobs = `  # More work than a week has GPUs for.
+const evalJobs = `  # More work than a week has GPUs for. They grow by four GPUs at a time: each
+  # step takes the control plane about a second, 20 minutes of the story.
   - name: eval
     file: ../examples/elastic-eval.yaml
     class: evals
