@@ -25,6 +25,9 @@ const (
 	// TimeScale lets the week take some minutes. What the control plane takes
 	// is real: one second of it is 20 minutes of the story.
 	TimeScale = 1200
+	// aloneTimeScale is for training by itself: its waits are what the control
+	// plane takes, whatever the scale.
+	aloneTimeScale = 4800
 	// lag is what a job takes to start and to be seen to have ended, in real
 	// time: placed pods are released in batches of a second, and KubeRay asks
 	// for a job's state every three. Training is shorter by it, so that it
@@ -135,12 +138,13 @@ func sortedSums(best map[int][]int) []int {
 func Write(w io.Writer, evals bool) error {
 	var b strings.Builder
 	title, extra := "A week of training on 192 GPUs, with evals in all that it leaves", evalJobs
+	scale := time.Duration(TimeScale)
 	if !evals {
-		title, extra = "The same week of training without evals, to compare its waiting time", ""
+		title, extra, scale = "The same week of training without evals, to compare its waiting time", "", aloneTimeScale
 	}
-	fmt.Fprintf(&b, header, title, TimeScale, time.Duration(len(Levels()))*24*time.Hour)
+	fmt.Fprintf(&b, header, title, int(scale*time.Second/time.Minute), scale, time.Duration(len(Levels()))*24*time.Hour)
 	for i, j := range Jobs(Levels()) {
-		length := j.End - j.Start - lag*TimeScale
+		length := j.End - j.Start - lag*scale
 		fmt.Fprintf(&b, "  - {name: training-%02d, file: ../examples/training-nodes.yaml, class: training, at: %s, workers: %d, work: {phases: [{items: 1, duration: %s, workers: %d}]}}\n",
 			i+1, j.Start, j.Nodes, length, j.Nodes)
 	}
@@ -160,7 +164,7 @@ const header = `# Written by package week from the measured week; run its test w
 title: %s
 description: >
   Training at q1 holds what it held on a measured cluster, day by day, in levels
-  of six hours. A second of the run stands for 20 minutes.
+  of six hours. A second of the run stands for %d minutes.
 long: true
 timeScale: %d
 timeout: 12m
