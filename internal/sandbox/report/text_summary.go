@@ -190,7 +190,7 @@ func (p *printer) comparisons(s scenario) {
 	}
 	rows := [][]cell{header}
 	for _, k := range order {
-		row := []cell{c(cut(k.measure, 40), plain), c(cut(k.reference, 16), plain)}
+		row := []cell{c(cut(k.measure, 38), plain), c(cut(k.reference, 18), plain)}
 		for _, a := range s.arms {
 			row = append(row, c(cut(cmp.Or(values[k][a.name], "-"), p.armWidth(s)), plain))
 		}

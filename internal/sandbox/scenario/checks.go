@@ -110,17 +110,22 @@ type FilledCheck struct {
 type Reference struct {
 	Measure string `yaml:"measure" doc:"what was measured, in words; must be set"`
 	Value   string `yaml:"value" doc:"what it was; must be set"`
-	Metric  Metric `yaml:"metric" doc:"the same measure of this run; a job and a name"`
+	Metric  Metric `yaml:"metric" doc:"the same measure of this run"`
 }
 
-// Metric is a measure of a job in this run.
+// Metric is a measure of this run.
 type Metric struct {
-	Name  string `yaml:"name" doc:"growth-latency, readmission, sizes, evictions, nodes, waited, drain, head-drain, items, redone, duration, first-item-after-eviction, result"`
-	Job   string `yaml:"job" doc:"the job; must be set"`
+	Name  string `yaml:"name" doc:"of a job: growth-latency, readmission, sizes, evictions, nodes, waited, drain, head-drain, items, redone, duration, first-item-after-eviction, result; of the fleet, with filling: filled, mean-gpus, mean-gpus-of-others, nearly-full, unallocated"`
+	Job   string `yaml:"job" doc:"the job, if it is a measure of one"`
 	Group string `yaml:"group" doc:"worker group; default all but the head"`
 }
 
-// MetricNames are the allowed values of Metric.Name.
+// FleetMetricNames are the values of Metric.Name that are of no job.
+func FleetMetricNames() []string {
+	return []string{"filled", "mean-gpus", "mean-gpus-of-others", "nearly-full", "unallocated"}
+}
+
+// MetricNames are the values of Metric.Name that are of a job.
 func MetricNames() []string {
 	return []string{
 		"growth-latency", "readmission", "sizes", "evictions", "nodes", "waited", "drain", "head-drain",

@@ -112,6 +112,8 @@ func TestParseNamesFileLineFieldValueAndWhatIsAllowed(t *testing.T) {
 		"a check that asks nothing": {text: smallest + "checks: [{name: c, counts: {job: a}}]\n", want: []string{"checks[0].counts asks nothing"}},
 		"a wait without a limit":    {text: smallest + "checks: [{name: c, within: {condition: {job: a, state: running}}}]\n", want: []string{"checks[0].within.limit is not set"}},
 		"an unknown metric":         {text: smallest + "reference: [{measure: m, value: v, metric: {name: speed, job: a}}]\n", want: []string{`reference[0].metric.name is "speed", allowed are growth-latency, `}},
+		"a fleet metric of a job":   {text: smallest + "filling: {class: x}\nreference: [{measure: m, value: v, metric: {name: filled, job: a}}]\n", want: []string{`reference[0].metric.job is "a", allowed is none: filled is of the fleet`}},
+		"a metric without filling":  {text: smallest + "reference: [{measure: m, value: v, metric: {name: filled}}]\n", want: []string{`reference[0].metric.name is "filled" of a scenario without filling`}},
 		"borrowing from nobody":     {text: smallest + "queues: [{name: q, borrowingLimit: 3}]\n", want: []string{"queues[0].borrowingLimit is 3 in a queue without a cohort"}},
 		"several mistakes": {
 			text: smallest + "timeScale: 0.01\nevents: [{at: 1s}]\n",

@@ -325,8 +325,15 @@ func (v *validator) reference(path string, r *Reference) {
 	if r.Measure == "" || r.Value == "" {
 		v.add(path, "lacks measure or value, both must be set")
 	}
-	oneOf(v, path+".metric.name", r.Metric.Name, MetricNames())
-	v.known(path+".metric.job", r.Metric.Job, v.jobs)
+	switch fleet := slices.Contains(FleetMetricNames(), r.Metric.Name); {
+	case !fleet:
+		oneOf(v, path+".metric.name", r.Metric.Name, append(MetricNames(), FleetMetricNames()...))
+		v.known(path+".metric.job", r.Metric.Job, v.jobs)
+	case !v.filling:
+		v.add(path+".metric.name", "is %q of a scenario without filling, allowed only with one", r.Metric.Name)
+	case r.Metric.Job != "":
+		v.add(path+".metric.job", "is %q, allowed is none: %s is of the fleet", r.Metric.Job, r.Metric.Name)
+	}
 }
 
 func (v *validator) dnsName(path, name string) {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fleet.ai/kueue-fleet/internal/sandbox/measure"
 	"fleet.ai/kueue-fleet/internal/sandbox/recording"
 	"fleet.ai/kueue-fleet/internal/sandbox/scenario"
 )
@@ -31,6 +32,9 @@ func Comparisons(rec *recording.Recording, s *scenario.Scenario) []recording.Com
 // measure is the value of a metric. Times that the control plane takes are
 // real; times that the simulation takes are those of the story.
 func (h *history) measure(m *scenario.Metric, scale float64) string {
+	if slices.Contains(scenario.FleetMetricNames(), m.Name) {
+		return h.fleetMeasure(m.Name)
+	}
 	job := h.jobs[m.Job]
 	if job == nil {
 		return unknown
@@ -70,6 +74,31 @@ func (h *history) measure(m *scenario.Metric, scale float64) string {
 		}
 	case "result":
 		return cmp.Or(job.Result, "none")
+	}
+	return unknown
+}
+
+// fleetMeasure is the value of a metric that is of no job.
+func (h *history) fleetMeasure(name string) string {
+	options := measure.FillingOptions(h.rec)
+	if options == nil || measure.Capacity(h.rec) == 0 || h.rec.Duration == 0 {
+		return unknown
+	}
+	week := measure.NewWeek(h.rec, *options)
+	gpus := func(mean float64) string {
+		return fmt.Sprintf("%.0f of %d (%.0f %%)", mean, week.Capacity, 100*mean/float64(week.Capacity))
+	}
+	switch name {
+	case "filled":
+		return fmt.Sprintf("%.0f %%", 100*week.Filled())
+	case "mean-gpus":
+		return gpus(week.MeanAll)
+	case "mean-gpus-of-others":
+		return gpus(week.MeanOthers)
+	case "nearly-full":
+		return fmt.Sprintf("%.1f %% of the time", 100*week.HighAll)
+	case "unallocated":
+		return fmt.Sprintf("%.0f GPU-hours", week.SpareHours-week.FillerHours)
 	}
 	return unknown
 }

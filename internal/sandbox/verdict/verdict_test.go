@@ -237,6 +237,37 @@ func TestFilled(t *testing.T) {
 	}
 }
 
+func TestComparisonsOfTheFleet(t *testing.T) {
+	at := ptr.To[float64]
+	rec := &recording.Recording{
+		Duration: 10, TimeScale: 3600, Nodes: []recording.Node{{Name: "n", GPUs: 8}}, Filling: &recording.Filling{Class: "evals"},
+		Jobs: []recording.Job{{Name: "train", Class: "training"}, {Name: "fill", Class: "evals"}},
+		Pods: []recording.Pod{
+			{Name: "a", Job: "train", Node: "n", GPUs: 4, Bound: at(0), Gone: at(10)},
+			{Name: "b", Job: "fill", Node: "n", GPUs: 4, Bound: at(5), Gone: at(10)},
+		},
+	}
+	want := map[string]string{
+		"filled": "50 %", "mean-gpus": "6 of 8 (75 %)", "mean-gpus-of-others": "4 of 8 (50 %)", "nearly-full": "50.0 % of the time", "unallocated": "20 GPU-hours",
+	}
+	s := &scenario.Scenario{TimeScale: 3600}
+	for _, name := range scenario.FleetMetricNames() {
+		s.Reference = append(s.Reference, scenario.Reference{Measure: name, Value: "v", Metric: scenario.Metric{Name: name}})
+	}
+	got := map[string]string{}
+	for _, c := range Comparisons(rec, s) {
+		got[c.Measure] = c.Here
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("measures (-want,+got):\n%s", diff)
+	}
+	for _, c := range Comparisons(&recording.Recording{Filling: rec.Filling}, s) {
+		if c.Here != unknown {
+			t.Errorf("%s of nothing is %q", c.Measure, c.Here)
+		}
+	}
+}
+
 func TestComparisons(t *testing.T) {
 	want := map[string]string{
 		"growth-latency": "0.090 s, slowest of 1", "readmission": "10.0 s", "sizes": "1 2 0 1", "evictions": "1", "nodes": "2", "waited": "1.000 s",
