@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -66,7 +67,11 @@ func Build(ctx context.Context, r release.Release, program Program, platforms []
 		if err := program.Compile(ctx, p, manager); err != nil {
 			return "", err
 		}
-		img, err := assemble(r, p, manager, base)
+		licenses, err := program.licenses(ctx, p)
+		if err != nil {
+			return "", err
+		}
+		img, err := assemble(r, p, manager, slices.Concat(base.entries, licenses))
 		if err != nil {
 			return "", err
 		}
@@ -134,7 +139,11 @@ func WriteRootFS(ctx context.Context, program Program, platform Platform, dir st
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("failed to make the folder of the content: %w", err)
 	}
-	if err := unpack(base.entries, dir); err != nil {
+	licenses, err := program.licenses(ctx, platform)
+	if err != nil {
+		return err
+	}
+	if err := unpack(withFolders(slices.Concat(base.entries, licenses)), dir); err != nil {
 		return err
 	}
 	// The go command takes a relative path as relative to the program's module.

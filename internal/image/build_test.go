@@ -46,6 +46,8 @@ func toyProgram(t *testing.T) Program {
 	for name, body := range map[string]string{
 		"go.mod":  "module toy.invalid/manager\n\ngo 1.26.0\n",
 		"main.go": "package main\n\nvar version string\n\nfunc main() { println(version) }\n",
+		"LICENSE": "toy's terms\n",
+		"NOTICE":  "toy's notice\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(body), 0o600); err != nil {
 			t.Fatal(err)
@@ -205,6 +207,8 @@ func checkImage(t *testing.T, out string, platform Platform, img v1.Image) {
 	for name, want := range map[string]int64{
 		"manager": 0o755, "tmp/": 0o1777, "etc/": 0o755, "etc/passwd": 0o644, "etc/ssl/certs/": 0o755,
 		"etc/ssl/certs/ca-certificates.crt": 0o644, "usr/share/zoneinfo/Europe/": 0o755, "usr/share/zoneinfo/UTC": 0o644,
+		"licenses/": 0o755, "licenses/LICENSE": 0o644, "licenses/NOTICE": 0o644, "licenses/go/LICENSE": 0o644,
+		"licenses/" + rootsModule + "/LICENSE": 0o644,
 	} {
 		if got, found := modes[name]; !found || got != want {
 			t.Errorf("%s: mode %o (found: %t), want %o", name, got, found, want)
@@ -223,6 +227,9 @@ func checkImage(t *testing.T, out string, platform Platform, img v1.Image) {
 	}
 	if _, err := time.LoadLocationFromTZData("Europe/Berlin", bodies["usr/share/zoneinfo/Europe/Berlin"]); err != nil {
 		t.Errorf("a time zone can't be read: %v", err)
+	}
+	if got := string(bodies["licenses/LICENSE"]); got != "toy's terms\n" {
+		t.Errorf("/licenses/LICENSE says %q, want the program's own terms", got)
 	}
 	checkRoots(t, bodies["etc/ssl/certs/ca-certificates.crt"])
 

@@ -47,15 +47,19 @@ type Program struct {
 func (p Program) Compile(ctx context.Context, platform Platform, out string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
 		"-ldflags", strings.TrimSpace(p.LinkerFlags+" -buildid="), "-o", out, p.Package)
-	cmd.Dir = p.Dir
-	cmd.Env = append(os.Environ(),
-		"CGO_ENABLED=0", "GOOS="+platform.OS, "GOARCH="+platform.Arch,
-		// The oldest processors that Go supports, and nothing of the user's own.
-		"GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOFIPS140=off")
+	cmd.Dir, cmd.Env = p.Dir, environment(platform)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("failed to build %s for %s: %w:\n%s", p.Package, platform, err, output.String())
 	}
 	return nil
+}
+
+// environment is the go command's, for a platform.
+func environment(platform Platform) []string {
+	return append(os.Environ(),
+		"CGO_ENABLED=0", "GOOS="+platform.OS, "GOARCH="+platform.Arch,
+		// The oldest processors that Go supports, and nothing of the user's own.
+		"GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOFIPS140=off")
 }

@@ -42,7 +42,7 @@ type entry struct {
 
 func (e entry) folder() bool { return strings.HasSuffix(e.name, "/") }
 
-// Base is everything in the image but the manager.
+// Base is everything in the image but the manager and the licenses.
 type Base struct {
 	// RootsVersion is the version of the module that the certificate authorities
 	// are from.
@@ -78,7 +78,7 @@ func ReadBase(ctx context.Context) (Base, error) {
 		{name: "etc/group", mode: 0o644, body: fmt.Appendf(nil, "root:x:0:\nnonroot:x:%d:\n", UID)},
 		{name: rootsPath, mode: 0o644, body: roots},
 	})
-	return Base{RootsVersion: rootsVersion, ZonesVersion: zonesVersion, entries: withFolders(entries)}, nil
+	return Base{RootsVersion: rootsVersion, ZonesVersion: zonesVersion, entries: entries}, nil
 }
 
 // goSays returns what the go command answers.

@@ -37,9 +37,10 @@ func Config(r release.Release) v1.Config {
 	}
 }
 
-// assemble makes the image of one platform from a compiled manager.
-func assemble(r release.Release, platform Platform, manager string, base Base) (v1.Image, error) {
-	below, err := newLayer(base.entries, epoch)
+// assemble makes the image of one platform from a compiled manager and what lies
+// beside it.
+func assemble(r release.Release, platform Platform, manager string, beside []entry) (v1.Image, error) {
+	below, err := newLayer(withFolders(beside), epoch)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ func assemble(r release.Release, platform Platform, manager string, base Base) (
 	}
 	img, err = mutate.Append(img,
 		mutate.Addendum{Layer: below, MediaType: types.OCILayer, History: v1.History{
-			Created: v1.Time{Time: epoch}, CreatedBy: "kueue-fleet: user, certificate authorities, time zones"}},
+			Created: v1.Time{Time: epoch}, CreatedBy: "kueue-fleet: user, certificate authorities, time zones, licenses"}},
 		mutate.Addendum{Layer: top, MediaType: types.OCILayer, History: v1.History{
 			Created: v1.Time{Time: r.Date}, CreatedBy: "kueue-fleet: /" + managerPath}},
 	)

@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -254,6 +255,49 @@ func TestBillOfMaterialsNamesEveryModule(t *testing.T) {
 			t.Errorf("the document has version %q of %s, want %q", got[path], path, version)
 		}
 	}
+}
+
+// TestLicensesOfEveryModule reads from the program in the image what it was linked
+// from, and looks for the license of each module beside it.
+func TestLicensesOfEveryModule(t *testing.T) {
+	layout := filepath.Join(directory(t, "KUEUE_FLEET_IMAGE", "image"), "oci")
+	m, _ := open(t, layout)
+	content := unpack(t, layout, m)
+	info, err := buildinfo.ReadFile(filepath.Join(content, "manager"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := repo.FromWorkingDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	upstream, err := managertest.FindUpstream(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pair := range [][2]string{
+		{filepath.Join(root, "LICENSE"), "LICENSE"}, {filepath.Join(root, "NOTICE"), "NOTICE"},
+		{filepath.Join(upstream.Dir, "LICENSE"), "sigs.k8s.io/kueue/LICENSE"},
+	} {
+		want, err := os.ReadFile(pair[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(content, "licenses", pair[1]))
+		if err != nil || !bytes.Equal(want, got) {
+			t.Errorf("/licenses/%s is not %s (%v)", pair[1], pair[0], err)
+		}
+	}
+	for _, module := range append(info.Deps, &debug.Module{Path: "go"}) {
+		names, err := filepath.Glob(filepath.Join(content, "licenses", module.Path, "[LlC][IiO][CcP]*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(names) == 0 {
+			t.Errorf("the image has no license of %s", module.Path)
+		}
+	}
+	t.Logf("%d modules have their licenses", len(info.Deps))
 }
 
 // TestTwoImagesAreTheSame compares the image with a second build of the commit.
