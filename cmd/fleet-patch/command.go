@@ -50,7 +50,7 @@ As long as third_party/kueue does not exist, run it with GOWORK=off.`,
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.PersistentFlags().StringVar(&a.root, "root", "", "folder of the repository's go.mod (default: the nearest one, upwards, that requires Kueue)")
-	root.AddCommand(a.vendorCommand(), a.refreshCommand(), a.lintCommand(), a.statusCommand(), a.tryCommand())
+	root.AddCommand(a.vendorCommand(), a.refreshCommand(), a.lintCommand(), a.statusCommand(), a.tryCommand(), a.upstreamCommand())
 	return root
 }
 

@@ -55,7 +55,7 @@ func TestTheWholeWay(t *testing.T) {
 	if diff := cmp.Diff("1 patch checked, no errors\n", mustRun(t, w, "lint")); diff != "" {
 		t.Errorf("lint (-want,+got):\n%s", diff)
 	}
-	wantTry := "1 patch on example.org/toy v1.1.0\nalready upstream  0300-widget-spell-ten.patch\n0 clean, 0 offset, 0 conflict, 1 already upstream\n"
+	wantTry := "1 patch on example.org/toy v1.1.0\nalready upstream  0300-widget-spell-ten.patch\n0 clean, 0 offset, 0 conflict (0 of them stand on another one), 1 already upstream\n"
 	if diff := cmp.Diff(wantTry, mustRun(t, w, "try", "v1.1.0")); diff != "" {
 		t.Errorf("try (-want,+got):\n%s", diff)
 	}

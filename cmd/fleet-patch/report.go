@@ -16,7 +16,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fleet.ai/kueue-fleet/internal/patchgit"
 	"fleet.ai/kueue-fleet/internal/patchseries"
 	"fleet.ai/kueue-fleet/internal/vendoring"
 )
@@ -137,48 +136,4 @@ func firstCommitted(ctx context.Context, root, file string) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(seconds, 0)
-}
-
-func (a *app) tryCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "try VERSION|DIR",
-		Short: "Put the series on another Kueue version, or a checkout, and say how each patch fares",
-		Long: `try puts the series on another version of Kueue, or on the files of a checkout,
-without touching either. Each patch is clean, moved (offset), in conflict, or
-already upstream (the tree holds the whole change). A patch that does not apply
-is left out and the later ones go on without it, so a conflict may follow from
-an earlier one. Conflicts do not make the command fail.`,
-		Example: "  fleet-patch try v0.19.1\n  fleet-patch try ../kueue",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			config, err := a.config(cmd)
-			if err != nil {
-				return err
-			}
-			on, outcomes, err := config.Try(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return write(cmd, tryReport(on, outcomes))
-		},
-	}
-}
-
-func tryReport(on string, outcomes []patchgit.Outcome) string {
-	count := map[patchgit.Kind]int{}
-	var table strings.Builder
-	for _, outcome := range outcomes {
-		count[outcome.Kind]++
-		table.WriteString(string(outcome.Kind) + "\t" + outcome.Patch)
-		for i, place := range outcome.Places {
-			if i > 0 {
-				table.WriteString("\n\t")
-			}
-			table.WriteString("\t" + place.String())
-		}
-		table.WriteString("\n")
-	}
-	return fmt.Sprintf("%s on %s\n%s%d clean, %d offset, %d conflict, %d already upstream\n",
-		patchseries.Count(len(outcomes)), on, patchseries.Align(table.String()),
-		count[patchgit.Clean], count[patchgit.Offset], count[patchgit.Conflict], count[patchgit.AlreadyUpstream])
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -172,16 +171,13 @@ func lintCopies(ctx context.Context, repo *gitrepo.Repo, commit string, file pat
 func lines(text string) int { return bytes.Count([]byte(text), []byte("\n")) }
 
 func (c Config) lintLedger(patches []*patchseries.Patch) ([]patchseries.Finding, error) {
-	page, err := c.LedgerPage(patches)
+	stale, err := c.stalePages(patches)
 	if err != nil {
 		return nil, err
 	}
-	now, err := os.ReadFile(c.ledgerFile())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("failed to read the ledger: %w", err)
+	var findings []patchseries.Finding
+	for _, p := range stale {
+		findings = append(findings, patchseries.Finding{Where: filepath.ToSlash(p.name), Message: "is not what the patches say: run fleet-patch vendor, then fleet-patch refresh"})
 	}
-	if string(now) == page {
-		return nil, nil
-	}
-	return []patchseries.Finding{{Where: filepath.ToSlash(c.Ledger), Message: "is not what the headers say: run fleet-patch status --markdown > " + filepath.ToSlash(c.Ledger)}}, nil
+	return findings, nil
 }

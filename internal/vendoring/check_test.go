@@ -56,12 +56,12 @@ func TestLintOfATree(t *testing.T) {
 			want: []string{
 				"error: " + half + ": header: no subject: add the subject that the upstream pull request would have",
 				"error: " + half + ": format: failed to read " + half + " as a mail: it needs a From and a Subject line",
-				"error: docs/patches.md: is not what the headers say: run fleet-patch status --markdown > docs/patches.md",
+				"error: docs/patches.md: is not what the patches say: run fleet-patch vendor, then fleet-patch refresh",
 			},
 		},
 		"a ledger that is out of date": {
 			change: edit("Drop-When: upstream has it", "Drop-When: v1.1.0 is out"),
-			want:   []string{"error: docs/patches.md: is not what the headers say: run fleet-patch status --markdown > docs/patches.md"},
+			want:   []string{"error: docs/patches.md: is not what the patches say: run fleet-patch vendor, then fleet-patch refresh"},
 		},
 		"an edit that was not exported": {
 			change: func(t *testing.T, w *toy.World) { w.Edit(t, "gadget.txt", "gadget 9\n", "gadget nine\n") },

@@ -27,6 +27,8 @@ type Config struct {
 	Patches string
 	// Ledger is the generated page about the series.
 	Ledger string
+	// Order is the page that holds the order in which the series goes up.
+	Order string
 	// Render says which files are made besides what the module holds.
 	Render Rendering
 	// Exclude are further patterns, in the form of .gitignore, of files in the
@@ -46,6 +48,7 @@ func Kueue(root string, out io.Writer) Config {
 		Tree:    filepath.Join("third_party", "kueue"),
 		Patches: "patches",
 		Ledger:  filepath.Join("docs", "patches.md"),
+		Order:   filepath.Join("docs", "upstreaming.md"),
 		Render:  KueueRendering(),
 		// Registration of our extensions in Kueue's own suites, written by the
 		// harness that runs them.
@@ -54,9 +57,8 @@ func Kueue(root string, out io.Writer) Config {
 	}
 }
 
-func (c Config) treeDir() string    { return filepath.Join(c.Root, c.Tree) }
-func (c Config) patchDir() string   { return filepath.Join(c.Root, c.Patches) }
-func (c Config) ledgerFile() string { return filepath.Join(c.Root, c.Ledger) }
+func (c Config) treeDir() string  { return filepath.Join(c.Root, c.Tree) }
+func (c Config) patchDir() string { return filepath.Join(c.Root, c.Patches) }
 
 // renderVersion changes when the code that makes the tree does, so that trees
 // made by older code are made anew.

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,7 +70,7 @@ func (c Config) Refresh(ctx context.Context, opts RefreshOptions) error {
 	if err := writeStamp(c.treeDir(), want); err != nil {
 		return err
 	}
-	if err := c.writeLedger(exported); err != nil {
+	if err := c.writePages(exported); err != nil {
 		return err
 	}
 	c.say("%s holds %s", c.Patches, patchseries.Count(len(exported)))
@@ -157,52 +156,5 @@ func (c Config) replacePatches(before, after []patchseries.File) error {
 		}
 		c.say("removed %s, its commit is gone", filepath.Join(c.Patches, file.Name))
 	}
-	return nil
-}
-
-// LedgerPage renders the page about the series.
-func (c Config) LedgerPage(patches []*patchseries.Patch) (string, error) {
-	base, err := c.Base()
-	if err != nil {
-		return "", err
-	}
-	return patchseries.NewLedger(base, patches).Markdown(), nil
-}
-
-// Base names the module and version that go.mod asks for.
-func (c Config) Base() (string, error) {
-	mods, err := readModFile(c.Root)
-	if err != nil {
-		return "", err
-	}
-	base, err := mods.required(c.Module)
-	if err != nil {
-		return "", err
-	}
-	return base.Path + " " + base.Version, nil
-}
-
-func (c Config) writeLedger(files []patchseries.File) error {
-	var patches []*patchseries.Patch
-	for _, file := range files {
-		patch, err := patchseries.Parse(file)
-		if err != nil {
-			return err
-		}
-		patches = append(patches, patch)
-	}
-	page, err := c.LedgerPage(patches)
-	if err != nil {
-		return err
-	}
-	if now, err := os.ReadFile(c.ledgerFile()); err == nil && string(now) == page {
-		return nil
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("failed to read the ledger: %w", err)
-	}
-	if err := replaceFile(c.ledgerFile(), []byte(page)); err != nil {
-		return err
-	}
-	c.say("wrote %s", c.Ledger)
 	return nil
 }

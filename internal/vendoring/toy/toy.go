@@ -149,6 +149,7 @@ func (w *World) Configure(root string, out io.Writer) vendoring.Config {
 		Tree:    filepath.Join("third_party", "toy"),
 		Patches: "patches",
 		Ledger:  filepath.Join("docs", "patches.md"),
+		Order:   filepath.Join("docs", "upstreaming.md"),
 		Render: vendoring.Rendering{
 			Kustomizations: []vendoring.Kustomization{{Dir: "config/crd", Output: "config/crd/_output/all.yaml"}},
 			Copies:         []vendoring.Copy{{Module: Dependency, Files: "crds/*", Except: []string{"old.yaml"}, To: "dep-crds/dep"}},
