@@ -19,6 +19,7 @@ import (
 	"fleet.ai/kueue-fleet/pkg/config"
 	fitadapter "fleet.ai/kueue-fleet/pkg/elasticfit/kueueadapter"
 	"fleet.ai/kueue-fleet/pkg/features"
+	"fleet.ai/kueue-fleet/pkg/metrics"
 	readinessadapter "fleet.ai/kueue-fleet/pkg/readinessrecovery/kueueadapter"
 	"fleet.ai/kueue-fleet/pkg/version"
 	"fleet.ai/kueue-fleet/pkg/workgroup"
@@ -47,6 +48,9 @@ func options() []app.Option {
 		app.WithInit(func(log logr.Logger) error {
 			v := version.Get()
 			log.Info("Starting kueue-fleet", "version", v.Version, "base", v.Base, "patchSeries", v.PatchSeries)
+			if err := metrics.RegisterBuildInfo(ctrlmetrics.Registry, v.Version, v.Base, v.PatchSeries); err != nil {
+				return err
+			}
 			cfg, err := config.Load(configFile)
 			if err != nil {
 				return err
@@ -57,6 +61,7 @@ func options() []app.Option {
 		app.WithManagerOptions(letRayJobsRunSideBySide),
 		app.WithJobClaimerIf(workgroupEnabled, groups),
 		app.WithExtension(workgroupExtension{claimer: groups}),
+		app.WithExtension(observeExtension{}),
 	}, readiness.Options()...)
 }
 

@@ -26,3 +26,13 @@ func TestWorkgroupIsOffByDefault(t *testing.T) {
 		t.Errorf("Setup() error = %v", err)
 	}
 }
+
+// The metrics behind their gate touch nothing of the manager either.
+func TestObserveIsOffByDefault(t *testing.T) {
+	if err := features.Register(utilfeature.DefaultMutableFeatureGate); err != nil {
+		t.Fatal(err)
+	}
+	if err := (observeExtension{}).Setup(t.Context(), app.Handles{}); err != nil {
+		t.Errorf("Setup() error = %v", err)
+	}
+}

@@ -23,6 +23,8 @@ const (
 	// see docs/elastic-fit.md.
 	FleetElasticFit featuregate.Feature = "FleetElasticFit"
 
+	// FleetMetrics adds metrics of packing and of growing jobs, see docs/metrics.md.
+	FleetMetrics featuregate.Feature = "FleetMetrics"
 	// FleetPromptAdmission acts at once on events that wait for a batch otherwise, see
 	// docs/prompt-admission.md. The patched Kueue declares the same gate, since it acts
 	// on it.
@@ -50,6 +52,7 @@ func Gates() map[featuregate.Feature]featuregate.VersionedSpecs {
 	return map[featuregate.Feature]featuregate.VersionedSpecs{
 		FleetElasticConstrainedTopology: alpha,
 		FleetElasticFit:                 alpha,
+		FleetMetrics:                    alpha,
 		FleetPromptAdmission:            alpha,
 		FleetRayPodReadiness:            alpha,
 		FleetReadinessRecovery:          alpha,

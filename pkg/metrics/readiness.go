@@ -28,19 +28,9 @@ type Readiness struct {
 // are registered already, those are used, and recovering is not.
 func NewReadiness(r prometheus.Registerer, recovering func() float64) (*Readiness, error) {
 	m := &Readiness{
-		evictions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: "kueue_fleet",
-			Name:      "readiness_evictions_total",
-			Help: "Workloads evicted because their pods were not ready in time, by reason of the wait " +
-				"(WaitForStart, WaitForRecovery) and source of the window (PodTemplate, Job, Cluster).",
-		}, []string{"reason", "source"}),
-		unready: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: "kueue_fleet",
-			Name:      "readiness_unready_seconds",
-			Help:      "How long Workloads that had been ready were not, by how it ended (Recovered, Evicted).",
-			// From a restarted container to the longest window that is allowed by default.
-			Buckets: prometheus.ExponentialBuckets(1, 2, 14),
-		}, []string{"outcome"}),
+		evictions: ReadinessEvictions().counter(),
+		// From a restarted container to the longest window that is allowed by default.
+		unready: ReadinessUnready().histogram(prometheus.ExponentialBuckets(1, 2, 14)),
 	}
 	if err := register(r, &m.evictions); err != nil {
 		return nil, err
@@ -49,9 +39,7 @@ func NewReadiness(r prometheus.Registerer, recovering func() float64) (*Readines
 		return nil, err
 	}
 	gauge := prometheus.Collector(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Namespace: "kueue_fleet",
-		Name:      "readiness_recovering_workloads",
-		Help:      "Admitted Workloads that have been ready and wait for their pods to recover.",
+		Name: ReadinessRecovering().Name, Help: ReadinessRecovering().Help,
 	}, recovering))
 	if err := register(r, &gauge); err != nil {
 		return nil, err

@@ -291,11 +291,13 @@ func TestOptionalParts(t *testing.T) {
 	sources.Overlay = overlay
 	ours := c.build(t, sources)
 
-	values := file(t, "fleet: {alerts: {enabled: true, labels: {rules: 'yes'}}, dashboards: {enabled: true}}")
+	values := file(t, "fleet: {alerts: {enabled: true, labels: {rules: 'yes'}, prometheusRule: {enabled: true, labels: {release: mine}}}, dashboards: {enabled: true}}")
 	objects := c.render(t, ours, "--set", "fleet.image.repository="+ourImage, "--values", values)
 	got := map[string]any{
 		"alert":           at(objects["ConfigMap kueue-system/kueue-fleet-alert-queues"], "data", "queues.yaml"),
 		"alert label":     at(objects["ConfigMap kueue-system/kueue-fleet-alert-queues"], "metadata", "labels", "rules"),
+		"rule":            at(objects["PrometheusRule kueue-system/kueue-fleet-alert-queues"], "spec", "groups", 0, "name"),
+		"rule label":      at(objects["PrometheusRule kueue-system/kueue-fleet-alert-queues"], "metadata", "labels", "release"),
 		"dashboard":       at(objects["ConfigMap kueue-system/kueue-fleet-dashboard-queues"], "data", "queues.json"),
 		"dashboard label": at(objects["ConfigMap kueue-system/kueue-fleet-dashboard-queues"], "metadata", "labels", "grafana_dashboard"),
 		"rules":           at(objects["ClusterRole /kueue-fleet-manager-role"], "rules", 0, "resources", 0),
@@ -304,6 +306,8 @@ func TestOptionalParts(t *testing.T) {
 	want := map[string]any{
 		"alert":           "groups:\n- name: queues\n  rules: []\n",
 		"alert label":     "yes",
+		"rule":            "queues",
+		"rule label":      "mine",
 		"dashboard":       "{\n  \"title\": \"{{ queue }}\"\n}\n",
 		"dashboard label": "1",
 		"rules":           "rayjobs",

@@ -29,6 +29,11 @@ func allowedDifferences() []Allowed {
 			Reason: "our settings stand in a file of their own, so that upstream's configuration file stays as it is; without the flag, nothing of ours is on",
 		},
 		{
+			Area: areaMetrics, Key: "kueue_fleet_build_info", Check: OnlyOurs,
+			Change: "ours tells it besides",
+			Reason: "a dashboard has to tell which version runs, during a swap most of all; all other metrics of ours have gates",
+		},
+		{
 			Area: areaLog, Key: ourFirstMessage, Check: OnlyOurs,
 			Change: "ours says it besides",
 			Reason: "the base version and the hash of the patch series, for a bug report",

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"fleet.ai/kueue-fleet/pkg/metrics"
 )
 
 // Outcome says what became of a request: an answer, or the reason for which it was
@@ -53,16 +55,14 @@ func (c *counts) all() map[Outcome]int64 {
 
 var _ prometheus.Collector = (*Engines)(nil)
 
-var requestsDesc = prometheus.NewDesc("kueue_fleet_fit_requests_total",
-	"The number of placements that the fit engine was asked for, by outcome: Placed, NoFit, or the reason for which Kueue's algorithm was asked instead.",
-	[]string{"outcome"}, nil)
+var requestsDesc = metrics.FitRequests().Desc()
 
 // Describe implements prometheus.Collector.
 func (e *Engines) Describe(descs chan<- *prometheus.Desc) { descs <- requestsDesc }
 
 // Collect implements prometheus.Collector.
-func (e *Engines) Collect(metrics chan<- prometheus.Metric) {
+func (e *Engines) Collect(out chan<- prometheus.Metric) {
 	for outcome, n := range e.Outcomes() {
-		metrics <- prometheus.MustNewConstMetric(requestsDesc, prometheus.CounterValue, float64(n), string(outcome))
+		out <- prometheus.MustNewConstMetric(requestsDesc, prometheus.CounterValue, float64(n), string(outcome))
 	}
 }
