@@ -1,8 +1,9 @@
 // Copyright The kueue-fleet Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubectl-fleet is a plugin of kubectl that says why a Workload waits, and
-// whether a cluster is ready for a swap. It only reads, with the user's own rights.
+// Command kubectl-fleet is a plugin of kubectl that says why a Workload waits or was
+// evicted, who has the nodes, and whether a cluster is ready for a swap. It only
+// reads, with the user's own rights.
 package main
 
 import (
@@ -65,7 +66,7 @@ func command(stdout io.Writer) *cobra.Command {
 	flags.StringVar(&o.overrides.CurrentContext, "context", "", "the context of the kubeconfig")
 	flags.StringVarP(&o.overrides.Context.Namespace, "namespace", "n", "", "the namespace")
 	flags.StringVarP(&o.output, "output", "o", "table", "table or json")
-	root.AddCommand(o.explainCommand(), o.doctorCommand())
+	root.AddCommand(o.explainCommand(), o.whyEvictedCommand(), o.boardCommand(), o.doctorCommand())
 	return root
 }
 

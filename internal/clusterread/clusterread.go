@@ -25,6 +25,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"fleet.ai/kueue-fleet/internal/doctor"
+	"fleet.ai/kueue-fleet/internal/evicted"
 	"fleet.ai/kueue-fleet/internal/explain"
 )
 
@@ -75,11 +76,49 @@ func (l *lister) into(ctx context.Context, kind string, list client.ObjectList, 
 // Workload, or of the job that it stands for; of several Workloads of a job, it is
 // the newest that isn't finished.
 func (r *Reader) Explain(ctx context.Context, namespace, name string) (*explain.State, error) {
-	s := &explain.State{Now: r.now()}
-	var err error
-	if s.Workload, err = r.workload(ctx, namespace, name); err != nil {
+	wl, err := r.workload(ctx, namespace, name)
+	if err != nil {
 		return nil, err
 	}
+	var namespaces corev1.NamespaceList
+	s, err := r.cluster(ctx, func(l *lister) {
+		l.into(ctx, "Namespaces", &namespaces, client.MatchingFields{"metadata.name": namespace})
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Workload = wl
+	if len(namespaces.Items) == 1 {
+		s.Namespace = &namespaces.Items[0]
+	}
+	return s, nil
+}
+
+// Board reads what lies on the nodes.
+func (r *Reader) Board(ctx context.Context) (*explain.State, error) {
+	return r.cluster(ctx, func(*lister) {})
+}
+
+// WhyEvicted reads a Workload, named as for Explain, and those that may have taken
+// its place.
+func (r *Reader) WhyEvicted(ctx context.Context, namespace, name string) (*evicted.State, error) {
+	wl, err := r.workload(ctx, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	var workloads kueue.WorkloadList
+	l := &lister{client: r.client}
+	// A tenant may see no Workloads but the own; the answer says then who is not seen.
+	l.into(ctx, "Workloads", &workloads)
+	if l.err != nil {
+		return nil, l.err
+	}
+	return &evicted.State{Now: r.now(), Workload: wl, Workloads: workloads.Items}, nil
+}
+
+// cluster reads queues, Workloads, nodes and pods, and what more lists.
+func (r *Reader) cluster(ctx context.Context, more func(*lister)) (*explain.State, error) {
+	s := &explain.State{Now: r.now()}
 	var (
 		locals     kueue.LocalQueueList
 		queues     kueue.ClusterQueueList
@@ -89,7 +128,6 @@ func (r *Reader) Explain(ctx context.Context, namespace, name string) (*explain.
 		workloads  kueue.WorkloadList
 		nodes      corev1.NodeList
 		pods       corev1.PodList
-		namespaces corev1.NamespaceList
 	)
 	l := &lister{client: r.client}
 	l.into(ctx, "LocalQueues", &locals)
@@ -100,15 +138,12 @@ func (r *Reader) Explain(ctx context.Context, namespace, name string) (*explain.
 	l.into(ctx, "Workloads", &workloads)
 	l.into(ctx, "Nodes", &nodes)
 	l.into(ctx, "Pods", &pods)
-	l.into(ctx, "Namespaces", &namespaces, client.MatchingFields{"metadata.name": namespace})
+	more(l)
 	if l.err != nil {
 		return nil, l.err
 	}
 	s.LocalQueues, s.ClusterQueues, s.Cohorts, s.Flavors = locals.Items, queues.Items, cohorts.Items, flavors.Items
 	s.Topologies, s.Workloads, s.Nodes, s.Pods = topologies.Items, workloads.Items, nodes.Items, pods.Items
-	if len(namespaces.Items) == 1 {
-		s.Namespace = &namespaces.Items[0]
-	}
 	s.Unreadable = l.unreadable
 	return s, nil
 }

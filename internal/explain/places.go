@@ -118,6 +118,8 @@ func (s *State) bound() map[string]Amounts {
 
 // awaited are pods that were given a place and aren't there yet.
 type awaited struct {
+	// chain is the job's, as chainName says it.
+	chain          string
 	levels, values []string
 	each           Amounts
 	count          int64
@@ -146,7 +148,7 @@ func (s *State) awaited() []awaited {
 			for d := range tas.InternalSeqFrom(granted.TopologyAssignment) {
 				key := domain{groupKey{chainName(wl), string(granted.Name)}, strings.Join(d.Values, ",")}
 				if found[key] == nil {
-					found[key] = &awaited{levels: granted.TopologyAssignment.Levels, values: d.Values, each: podAmounts(&podSet.Template.Spec)}
+					found[key] = &awaited{chain: chainName(wl), levels: granted.TopologyAssignment.Levels, values: d.Values, each: podAmounts(&podSet.Template.Spec)}
 					order = append(order, key)
 				}
 				found[key].count = max(found[key].count, int64(d.Count))
