@@ -241,9 +241,10 @@ func (r *Runtime) tick(ctx context.Context) {
 			j.Status, j.End = rayv1.JobStatusSucceeded, now
 			continue
 		}
+		// A worker may be ready between two decisions only.
+		j.noteReadiness(now, pods)
 		if !now.Before(j.nextScale) {
 			j.nextScale = now.Add(time.Duration(float64(scalePeriod) / r.scale))
-			j.noteReadiness(now, pods)
 			if err := r.scaleGroups(ctx, now, key.cluster, j, pods); err != nil {
 				r.log.Error(err, "Failed to scale a Ray cluster", "cluster", key.cluster)
 			}

@@ -316,6 +316,31 @@ func TestAWorkerThatCeasesToBeReadyIsGivenUp(t *testing.T) {
 	w.wantGroup("after all of it", 0, "w1")
 }
 
+func TestAWorkerThatWasReadyBetweenTwoDecisionsIsGivenUp(t *testing.T) {
+	w := newWorld(t)
+	w.pod("head", rayv1.HeadNode, true)
+	job := rayJob("")
+	job.Namespace, job.Name = name.Namespace, "eval"
+	w.rt.SetWork(types.NamespacedName{Namespace: name.Namespace, Name: "eval"}, simray.Work{
+		RemoveUnready: 10 * time.Second, Phases: []simray.Phase{{Name: "p", Items: 1, Duration: time.Hour}},
+	})
+	if err := w.rt.Submit(w.ctx, name, job); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(0)
+	w1 := w.pod("w1", rayv1.WorkerNode, true)
+	w.pass(tickPeriod)
+	w1.Status.Conditions[0].Status = corev1.ConditionFalse
+	if err := w.client.Status().Update(w.ctx, w1); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(tickPeriod)
+	w.pass(scalePeriod)
+	w.wantGroup("after half of the time", 1)
+	w.pass(scalePeriod)
+	w.wantGroup("after all of it", 0, "w1")
+}
+
 func TestResizeNamesTheYoungest(t *testing.T) {
 	w := newWorld(t)
 	var cluster rayv1.RayCluster
