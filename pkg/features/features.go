@@ -25,6 +25,7 @@ const (
 
 	// FleetMetrics adds metrics of packing and of growing jobs, see docs/metrics.md.
 	FleetMetrics featuregate.Feature = "FleetMetrics"
+
 	// FleetPromptAdmission acts at once on events that wait for a batch otherwise, see
 	// docs/prompt-admission.md. The patched Kueue declares the same gate, since it acts
 	// on it.

@@ -16,6 +16,7 @@ import (
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -164,7 +165,12 @@ func Passed(rec *recording.Recording) bool {
 // watch starts recording. It returns when the watches run, so that nothing
 // that happens later is missed.
 func (p *Player) watch(ctx context.Context) error {
-	for _, kind := range []client.Object{&corev1.Node{}, &rayv1.RayJob{}, &rayv1.RayCluster{}, &kueue.Workload{}, &corev1.Pod{}} {
+	kinds := []client.Object{&corev1.Node{}, &rayv1.RayJob{}, &rayv1.RayCluster{}, &kueue.Workload{}, &corev1.Pod{}}
+	// There are many events, and few scenarios are about them.
+	if slices.ContainsFunc(p.scenario.Checks, func(c scenario.Check) bool { return c.Warnings != nil }) {
+		kinds = append(kinds, &eventsv1.Event{})
+	}
+	for _, kind := range kinds {
 		informer, err := p.Cache.GetInformer(ctx, kind)
 		if err != nil {
 			return fmt.Errorf("failed to watch %T: %w", kind, err)

@@ -34,5 +34,6 @@ func clone(rec *recording.Recording) *recording.Recording {
 	c.Checks = slices.Clone(rec.Checks)
 	c.Comparisons = slices.Clone(rec.Comparisons)
 	c.Violations = slices.Clone(rec.Violations)
+	c.Warnings = slices.Clone(rec.Warnings)
 	return &c
 }

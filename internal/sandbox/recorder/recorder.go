@@ -13,6 +13,7 @@ import (
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	"github.com/ray-project/kuberay/ray-operator/controllers/ray/utils"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,6 +55,8 @@ type Recorder struct {
 	workerGPUs map[types.UID]int
 	workloads  map[types.UID]int
 	pods       map[types.UID]int
+	// warnings are by the UID of the event.
+	warnings map[types.UID]int
 	// clusters tells whose Ray cluster it is, and homeless whose pods were
 	// seen before it.
 	clusters map[types.NamespacedName]string
@@ -67,7 +70,7 @@ func New(rec recording.Recording, plan map[string]Job, ledger *simray.Ledger, gp
 	return &Recorder{
 		gpu: gpu, start: rec.Started, rec: rec, plan: plan, ledger: ledger, out: out,
 		tracker: timeline.NewTracker(gpu),
-		nodes:   map[string]int{}, jobs: map[types.UID]int{}, workerGPUs: map[types.UID]int{}, workloads: map[types.UID]int{}, pods: map[types.UID]int{},
+		nodes:   map[string]int{}, jobs: map[types.UID]int{}, workerGPUs: map[types.UID]int{}, workloads: map[types.UID]int{}, pods: map[types.UID]int{}, warnings: map[types.UID]int{},
 		clusters: map[types.NamespacedName]string{}, homeless: map[types.NamespacedName][]int{},
 	}
 }
@@ -88,6 +91,8 @@ func (r *Recorder) Observe(obs timeline.Observation) {
 		r.observeWorkload(at, object, obs.Deleted)
 	case *corev1.Pod:
 		r.observePod(at, object, obs.Deleted)
+	case *eventsv1.Event:
+		r.observeWarning(at, object)
 	}
 	for _, event := range r.tracker.Observe(obs) {
 		r.addEvent(event)

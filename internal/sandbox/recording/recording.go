@@ -38,6 +38,8 @@ type Recording struct {
 	Checks      []Check      `json:"checks"`
 	Comparisons []Comparison `json:"comparisons,omitempty"`
 	Violations  []Violation  `json:"violations,omitempty"`
+	// Warnings are recorded only for a scenario that asks for them.
+	Warnings []Warning `json:"warnings,omitempty"`
 }
 
 // Filling says who fills what others leave, and how long that counts.
@@ -257,4 +259,18 @@ type Violation struct {
 	At     float64 `json:"at"`
 	Rule   string  `json:"rule"`
 	Detail string  `json:"detail"`
+}
+
+// Warning is a Warning event about an object.
+type Warning struct {
+	// At is when it was told for the first time.
+	At float64 `json:"at"`
+	// Kind, Name and UID are of the object that it is about.
+	Kind   string `json:"kind"`
+	Name   string `json:"name"`
+	UID    string `json:"uid"`
+	Reason string `json:"reason"`
+	Text   string `json:"text"`
+	// Count is how often it was told.
+	Count int `json:"count"`
 }

@@ -15,6 +15,7 @@ type Check struct {
 	Items     *ItemsCheck     `yaml:"items" doc:"the work that was done"`
 	KeptPods  *KeptPodsCheck  `yaml:"keptPods" doc:"pods that stayed the same pods"`
 	Messages  *MessagesCheck  `yaml:"messages" doc:"what the Workload said while it waited"`
+	Warnings  *WarningsCheck  `yaml:"warnings" doc:"the Warning events about a job"`
 	Rejected  *RejectedCheck  `yaml:"rejected" doc:"the API server's answer to a job that is refused"`
 	Waited    *WaitedCheck    `yaml:"waited" doc:"how long a job waited"`
 	Filled    *FilledCheck    `yaml:"filled" doc:"how much of what others leave is filled"`
@@ -86,6 +87,14 @@ type MessagesCheck struct {
 	Last     []string `yaml:"last" doc:"all are part of the last message before the admission"`
 	Lack     []string `yaml:"lack" doc:"none is part of any message"`
 	AtMost   int      `yaml:"atMost" doc:"so many different messages while it waited; default any number"`
+}
+
+// WarningsCheck counts Warning events about a job and its Workloads.
+type WarningsCheck struct {
+	Job     string   `yaml:"job" doc:"the job; must be set"`
+	Reason  string   `yaml:"reason" doc:"those with this reason; must be set"`
+	Are     int      `yaml:"are" doc:"exactly so many; one that is repeated counts each time"`
+	Contain []string `yaml:"contain" doc:"each is part of every one of them"`
 }
 
 // RejectedCheck looks at the answer to a create.

@@ -105,6 +105,7 @@ func TestParseNamesFileLineFieldValueAndWhatIsAllowed(t *testing.T) {
 		"a quota of no queue":       {text: smallest + "events: [{setQuota: {queue: q, gpus: 1}}]\n", want: []string{`events[0].setQuota.queue is "q", allowed are training`}},
 		"a check of no kind":        {text: smallest + "checks: [{name: c}]\n", want: []string{"checks[0] has none, allowed is exactly one of sequence, "}},
 		"a check without a name":    {text: smallest + "checks: [{evictions: {job: a, are: 0}}]\n", want: []string{"checks[0].name is not set, allowed is a sentence"}},
+		"warnings without a reason": {text: smallest + "checks: [{name: c, warnings: {job: a, are: 1}}]\n", want: []string{"checks[0].warnings.reason is not set"}},
 		"evictions of both":         {text: smallest + "checks: [{name: c, evictions: {job: a, class: x}}]\n", want: []string{"checks[0].evictions allowed is exactly one of job and class"}},
 		"a share of nobody":         {text: smallest + "checks: [{name: c, filled: {atLeast: 0.5}}]\n", want: []string{"checks[0].filled is asked of a scenario without filling, allowed only with one"}},
 		"too large a share":         {text: smallest + "filling: {class: x}\nchecks: [{name: c, filled: {atLeast: 1.5}}]\n", want: []string{"checks[0].filled.atLeast is 1.5, allowed is above 0 and up to 1"}},

@@ -27,7 +27,7 @@ var (
 		"cordon", "uncordon", "restartManager", "setQuota", "setPriority", "deleteJob", "finishJob", "createObject", "deleteObject",
 	}
 	checkKinds = []string{
-		"sequence", "within", "never", "counts", "nodes", "evictions", "items", "keptPods", "messages", "rejected", "waited", "filled",
+		"sequence", "within", "never", "counts", "nodes", "evictions", "items", "keptPods", "messages", "warnings", "rejected", "waited", "filled",
 	}
 )
 
@@ -303,6 +303,12 @@ func (v *validator) check(path string, c *Check) {
 		job(c.Messages.Job)
 		if len(c.Messages.Contain)+len(c.Messages.Together)+len(c.Messages.Last)+len(c.Messages.Lack) == 0 && c.Messages.AtMost == 0 {
 			v.add(path, "asks nothing, allowed are contain, together, last, lack and atMost")
+		}
+	case c.Warnings != nil:
+		job(c.Warnings.Job)
+		v.atLeast(path+".are", c.Warnings.Are, 0)
+		if c.Warnings.Reason == "" {
+			v.add(path+".reason", "is not set, allowed is the reason of an event")
 		}
 	case c.Rejected != nil:
 		job(c.Rejected.Job)

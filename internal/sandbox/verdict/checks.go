@@ -54,6 +54,8 @@ func (h *history) judge(c *scenario.Check) outcome {
 		return h.keptPods(c.KeptPods)
 	case c.Messages != nil:
 		return h.messages(c.Messages)
+	case c.Warnings != nil:
+		return h.warned(c.Warnings)
 	case c.Rejected != nil:
 		return h.rejected(c.Rejected)
 	case c.Waited != nil:

@@ -69,6 +69,34 @@ func (h *history) messages(c *scenario.MessagesCheck) outcome {
 	return o
 }
 
+// warningsOf are the Warning events about a job and its Workloads.
+func (h *history) warningsOf(job string) []recording.Warning {
+	own := func(w recording.Warning) bool {
+		return w.Kind == "RayJob" && w.Name == job || slices.ContainsFunc(h.workloads[job], func(wl *recording.Workload) bool { return wl.UID == w.UID })
+	}
+	return slices.DeleteFunc(slices.Clone(h.rec.Warnings), func(w recording.Warning) bool { return !own(w) })
+}
+
+func (h *history) warned(c *scenario.WarningsCheck) outcome {
+	o := outcome{want: fmt.Sprintf("%d with reason %s", c.Are, c.Reason), passed: h.jobs[c.Job] != nil}
+	if len(c.Contain) > 0 {
+		o.want += fmt.Sprintf(", each with all of %q", c.Contain)
+	}
+	n := 0
+	for _, w := range h.warningsOf(c.Job) {
+		if w.Reason != c.Reason {
+			continue
+		}
+		n += w.Count
+		o.evidence = append(o.evidence, fmt.Sprintf("%.3fs: %s %s, told %d times: %s", w.At, w.Kind, w.Name, w.Count, w.Text))
+		if slices.ContainsFunc(c.Contain, func(part string) bool { return !strings.Contains(w.Text, part) }) {
+			o.passed = false
+		}
+	}
+	o.got, o.passed = fmt.Sprintf("%d warnings", n), o.passed && n == c.Are
+	return o
+}
+
 func (h *history) rejected(c *scenario.RejectedCheck) outcome {
 	o := outcome{want: fmt.Sprintf("refused with %q", c.Contain), got: "it was accepted"}
 	if job := h.jobs[c.Job]; job == nil {

@@ -36,7 +36,7 @@ func story() *recording.Recording {
 			Progress: []recording.Progress{{At: 15, Done: 2}, {At: 39, Done: 4}},
 		}, {Name: "bad", Class: "training", Submitted: 1, Rejected: "spec.x is 3, allowed is 4"}},
 		Workloads: []recording.Workload{
-			{Name: "first", Job: "eval", Spans: []recording.Span{waiting, span(1, recording.Admitted, 1), span(10, recording.Done, 1)}},
+			{Name: "first", UID: "first-uid", Job: "eval", Spans: []recording.Span{waiting, span(1, recording.Admitted, 1), span(10, recording.Done, 1)}},
 			{Name: "second", Job: "eval", Replaces: "first", Spans: []recording.Span{
 				span(9, recording.Pending, 2), span(10, recording.Admitted, 2), span(20, recording.Draining, 2), span(21, recording.Pending, 1),
 				span(30, recording.Admitted, 1), span(40, recording.Done, 1),
@@ -52,6 +52,12 @@ func story() *recording.Recording {
 			{At: 5, What: "event", Name: "go", Text: "x"},
 			{At: 10, Job: "eval", What: "grown", Latency: 0.09, Since: "the autoscaler asked"},
 			{At: 20, Job: "eval", What: "evicted", Text: "Preempted: for a gang"},
+		},
+		Warnings: []recording.Warning{
+			{At: 2, Kind: "Workload", Name: "first", UID: "first-uid", Reason: "Ignored", Text: "head has 45s, w has 15s", Count: 2},
+			{At: 3, Kind: "RayJob", Name: "eval", UID: "x", Reason: "Ignored", Text: "head has 45s", Count: 1},
+			{At: 4, Kind: "Workload", Name: "first", UID: "first-uid", Reason: "Other", Text: "head has 45s, w has 15s", Count: 1},
+			{At: 5, Kind: "Workload", Name: "elsewhere", UID: "y", Reason: "Ignored", Text: "head has 45s, w has 15s", Count: 1},
 		},
 	}
 }
@@ -193,6 +199,11 @@ func TestChecks(t *testing.T) {
 		"another last message":          {scenario.Check{Messages: &scenario.MessagesCheck{Job: "eval", Last: []string{"flavor a", "flavor b"}}}, false, "1 different messages"},
 		"a message that is not there":   {scenario.Check{Messages: &scenario.MessagesCheck{Job: "eval", Together: []string{"room", "flavor b"}}}, false, "1 different messages"},
 		"a message that must not be":    {scenario.Check{Messages: &scenario.MessagesCheck{Job: "eval", Lack: []string{"room"}}}, false, "1 different messages"},
+		"warnings":                      {scenario.Check{Warnings: &scenario.WarningsCheck{Job: "eval", Reason: "Ignored", Are: 3, Contain: []string{"45s"}}}, true, "3 warnings"},
+		"warnings that say less":        {scenario.Check{Warnings: &scenario.WarningsCheck{Job: "eval", Reason: "Ignored", Are: 3, Contain: []string{"45s", "15s"}}}, false, "3 warnings"},
+		"other warnings":                {scenario.Check{Warnings: &scenario.WarningsCheck{Job: "eval", Reason: "Other", Are: 1, Contain: []string{"45s", "15s"}}}, true, "1 warnings"},
+		"too many warnings":             {scenario.Check{Warnings: &scenario.WarningsCheck{Job: "eval", Reason: "Other"}}, false, "1 warnings"},
+		"no warnings of an unknown job": {scenario.Check{Warnings: &scenario.WarningsCheck{Job: "none", Reason: "Other"}}, false, "0 warnings"},
 		"a refusal":                     {scenario.Check{Rejected: &scenario.RejectedCheck{Job: "bad", Contain: []string{"spec.x", "allowed"}}}, true, "spec.x is 3, allowed is 4"},
 		"a refusal of something else":   {scenario.Check{Rejected: &scenario.RejectedCheck{Job: "bad", Contain: []string{"spec.y"}}}, false, "spec.x is 3, allowed is 4"},
 		"no refusal":                    {scenario.Check{Rejected: &scenario.RejectedCheck{Job: "eval"}}, false, "it was accepted"},
