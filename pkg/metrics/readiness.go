@@ -52,9 +52,10 @@ func (m *Readiness) Evicted(reason, source string) {
 	m.evictions.WithLabelValues(reason, source).Inc()
 }
 
-// Unready records the end of a time without readiness.
+// Unready records the end of a time without readiness. A time that the clock has
+// made negative, by a step back, counts as none.
 func (m *Readiness) Unready(outcome string, d time.Duration) {
-	m.unready.WithLabelValues(outcome).Observe(d.Seconds())
+	m.unready.WithLabelValues(outcome).Observe(max(d, 0).Seconds())
 }
 
 func register[C prometheus.Collector](r prometheus.Registerer, c *C) error {

@@ -44,6 +44,31 @@ kueue_fleet_readiness_recovering_workloads 2
 	}
 }
 
+// A step of the clock must not take away from the sum, which is a counter.
+func TestUnreadyIsNeverNegative(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m, err := NewReadiness(registry, func() float64 { return 0 })
+	if err != nil {
+		t.Fatalf("NewReadiness() error = %v", err)
+	}
+	m.Unready(OutcomeRecovered, 3*time.Second)
+	m.Unready(OutcomeRecovered, -time.Hour)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != "kueue_fleet_readiness_unready_seconds" {
+			continue
+		}
+		if h := family.GetMetric()[0].GetHistogram(); h.GetSampleCount() != 2 || h.GetSampleSum() != 3 {
+			t.Errorf("got %d times of %v s in all, want 2 of 3 s", h.GetSampleCount(), h.GetSampleSum())
+		}
+		return
+	}
+	t.Error("the histogram isn't reported")
+}
+
 func TestReadinessOfForeignName(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "kueue_fleet_readiness_evictions_total", Help: "another"}))

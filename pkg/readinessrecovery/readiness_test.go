@@ -71,6 +71,14 @@ func TestJudge(t *testing.T) {
 			o:    Observation{Expected: cluster(1, 2), Ready: cluster(1, 0), Previous: recovering},
 			want: waits(kueue.WorkloadWaitForRecovery, ago(time.Minute), nil),
 		},
+		"the clock has stepped back since a worker was lost": {
+			o:    Observation{Expected: cluster(1, 2), Ready: cluster(1, 1), Previous: podsReady(metav1.ConditionFalse, kueue.WorkloadWaitForRecovery, ago(-time.Hour))},
+			want: waits(kueue.WorkloadWaitForRecovery, ago(-time.Hour), nil),
+		},
+		"a worker is lost after the clock has stepped back": {
+			o:    Observation{Expected: cluster(1, 2), Ready: cluster(1, 1), Previous: podsReady(metav1.ConditionTrue, kueue.WorkloadStarted, ago(-time.Hour))},
+			want: waits(kueue.WorkloadWaitForRecovery, ago(0), nil),
+		},
 		"the lost worker is back": {
 			o:    Observation{Expected: cluster(1, 2), Ready: cluster(1, 2), Previous: recovering},
 			want: isReady(kueue.WorkloadRecovered),
