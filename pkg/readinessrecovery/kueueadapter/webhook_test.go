@@ -6,15 +6,20 @@ package kueueadapter
 import (
 	"context"
 	"net/http"
+	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -97,5 +102,44 @@ func TestValidatingServer(t *testing.T) {
 	server.Register("/convert", http.NotFoundHandler())
 	if _, found := inner.hooks["/convert"]; !found {
 		t.Error("/convert isn't registered")
+	}
+}
+
+// Kueue installs a webhook for each kind of job that it manages. Each is asked when
+// an object is created and when it changes, and validates our annotations too.
+func TestEveryKindOfJobIsValidated(t *testing.T) {
+	manifests, err := os.ReadFile("../../../third_party/kueue/config/components/webhook/manifests.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var configuration admissionregistrationv1.ValidatingWebhookConfiguration
+	for document := range strings.SplitSeq(string(manifests), "\n---\n") {
+		if strings.Contains(document, "kind: ValidatingWebhookConfiguration") {
+			if err := yaml.Unmarshal([]byte(document), &configuration); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	inner := &recordingServer{hooks: make(map[string]http.Handler)}
+	server := &validatingServer{Server: inner}
+	kinds := 0
+	for i := range configuration.Webhooks {
+		hook := &configuration.Webhooks[i]
+		path := *hook.ClientConfig.Service.Path
+		server.Register(path, &admission.Webhook{Handler: admission.HandlerFunc(nil)})
+		_, validated := inner.hooks[path].(*admission.Webhook).Handler.(*annotationValidator)
+		for _, rule := range hook.Rules {
+			isJob := !slices.Contains(rule.APIGroups, "kueue.x-k8s.io")
+			if isJob {
+				kinds++
+			}
+			asked := slices.Contains(rule.Operations, admissionregistrationv1.Create) && slices.Contains(rule.Operations, admissionregistrationv1.Update)
+			if validated != isJob || isJob && !asked {
+				t.Errorf("%v of %v: validated %t at %v, want %t at CREATE and UPDATE", rule.Resources, rule.APIGroups, validated, rule.Operations, isJob)
+			}
+		}
+	}
+	if kinds < 15 {
+		t.Errorf("found the webhooks of %d kinds of job, want all of Kueue's", kinds)
 	}
 }
