@@ -60,7 +60,7 @@ func options() []app.Option {
 		}),
 		app.WithManagerOptions(letRayJobsRunSideBySide),
 		app.WithJobClaimerIf(workgroupEnabled, groups),
-		app.WithExtension(workgroupExtension{claimer: groups}),
+		app.WithExtension(workgroupExtension{claimer: groups, readiness: readiness}),
 		app.WithExtension(observeExtension{}),
 	}, readiness.Options()...)
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/kueue/cmd/kueue/app"
 
 	"fleet.ai/kueue-fleet/pkg/features"
+	readinessadapter "fleet.ai/kueue-fleet/pkg/readinessrecovery/kueueadapter"
 	"fleet.ai/kueue-fleet/pkg/workgroup"
 )
 
@@ -21,6 +22,8 @@ func workgroupEnabled() bool {
 // workgroupExtension admits the groups of RayJobs on their own, behind its gate.
 type workgroupExtension struct {
 	claimer *workgroup.Claimer
+	// readiness judges the groups if its own gate is on too.
+	readiness *readinessadapter.Adapter
 }
 
 func (workgroupExtension) Name() string { return workgroup.Name }
@@ -30,6 +33,6 @@ func (e workgroupExtension) Setup(ctx context.Context, h app.Handles) error {
 		return nil
 	}
 	return workgroup.Setup(ctx, workgroup.Options{
-		Manager: h.Manager, Config: h.Config, Clock: h.Clock, Claimer: e.claimer,
+		Manager: h.Manager, Config: h.Config, Clock: h.Clock, Claimer: e.claimer, Readiness: e.readiness.GroupReadiness(),
 	})
 }

@@ -6,7 +6,6 @@ package workgroup
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -113,7 +112,7 @@ func (r *Reconciler) create(ctx context.Context, snap *snapshot, group Group, n 
 		}
 		metav1.SetMetaDataAnnotation(&wl.ObjectMeta, kueue.WorkloadSliceNameAnnotation, chain)
 	}
-	annotations, err := r.annotate(wl.Spec.PodSets, n.Replaces)
+	annotations, err := r.readiness.Annotations(&wl.Spec.PodSets[0], n.Replaces)
 	if err != nil {
 		return fmt.Errorf("failed to annotate Workload %q: %w", n.Name, err)
 	}
@@ -151,18 +150,22 @@ func (r *Reconciler) follow(ctx context.Context, o Observed) error {
 		if err := r.updatePriority(ctx, wl, o.Group.PriorityClass); err != nil {
 			return err
 		}
-		if err := r.updateAnnotations(ctx, wl, o.Group.PodSet); err != nil {
-			return err
+		if !r.waitForPodsReady {
+			continue
+		}
+		judged, err := r.readiness.Follow(ctx, wl, &o.Group.PodSet, o.Pods.copies(), min(granted(wl), o.Group.Desired()))
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("failed to judge the readiness of Workload %q: %w", wl.Name, err)
 		}
 		// What is being drained has been given up already.
-		if !r.waitForPodsReady || wl == c.holder && isStopping(wl) {
+		if judged || wl == c.holder && isStopping(wl) {
 			continue
 		}
 		condition := podsReady(wl, o, r.clock)
 		if workload.HasConditionWithTypeAndReason(wl, &condition) {
 			continue
 		}
-		err := workload.SetConditionAndUpdate(ctx, r.client, wl, condition.Type, condition.Status, condition.Reason, condition.Message, constants.JobControllerName, r.clock)
+		err = workload.SetConditionAndUpdate(ctx, r.client, wl, condition.Type, condition.Status, condition.Reason, condition.Message, constants.JobControllerName, r.clock)
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("failed to update the readiness of Workload %q: %w", wl.Name, err)
 		}
@@ -184,25 +187,6 @@ func (r *Reconciler) updatePriority(ctx context.Context, wl *kueue.Workload, cla
 	wl.Spec.PriorityClassRef, wl.Spec.Priority = ref, &priority
 	if err := r.client.Patch(ctx, wl, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("failed to change the priority of Workload %q: %w", wl.Name, err)
-	}
-	return nil
-}
-
-// updateAnnotations follows changes of the annotations of the group's template.
-func (r *Reconciler) updateAnnotations(ctx context.Context, wl *kueue.Workload, podSet kueue.PodSet) error {
-	annotations, err := r.annotate([]kueue.PodSet{podSet}, nil)
-	if err != nil {
-		return fmt.Errorf("failed to annotate Workload %q: %w", wl.Name, err)
-	}
-	before := wl.DeepCopy()
-	for key, value := range annotations {
-		metav1.SetMetaDataAnnotation(&wl.ObjectMeta, key, value)
-	}
-	if maps.Equal(before.Annotations, wl.Annotations) {
-		return nil
-	}
-	if err := r.client.Patch(ctx, wl, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("failed to update the annotations of Workload %q: %w", wl.Name, err)
 	}
 	return nil
 }

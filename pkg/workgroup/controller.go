@@ -51,7 +51,7 @@ type Reconciler struct {
 	recorder         events.EventRecorder
 	waitForPodsReady bool
 	labelsToCopy     sets.Set[string]
-	annotate         Annotate
+	readiness        Readiness
 }
 
 func (r *Reconciler) setupWithManager(mgr ctrl.Manager) error {

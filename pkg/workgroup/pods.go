@@ -51,6 +51,15 @@ func (p Pods) running() []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(p.Held), func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
 }
 
+// copies are the running pods as values.
+func (p Pods) copies() []corev1.Pod {
+	var pods []corev1.Pod
+	for _, pod := range p.running() {
+		pods = append(pods, *pod)
+	}
+	return pods
+}
+
 // ready is how many of the running pods are ready.
 func (p Pods) ready() int32 {
 	var n int32

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -187,6 +188,33 @@ func TestReconcileAnnotates(t *testing.T) {
 	s.must(s.client.Update(t.Context(), job))
 	s.reconcile()
 	want("10m")
+}
+
+// Who judges the readiness of groups is told of the pods that run and of how many
+// should, and has the last word.
+func TestReconcileLeavesTheJudgement(t *testing.T) {
+	s := newScene(t, interceptor.Funcs{}, managedJob())
+	seen := map[string]string{}
+	s.r.readiness = fakeReadiness{client: s.client, judge: func(wl *kueue.Workload, pods []corev1.Pod, expected int32) {
+		seen[wl.Labels[GroupLabel]] = fmt.Sprintf("%d of %d", len(pods), expected)
+	}}
+	s.reconcile()
+	s.admit("head")
+	s.reconcile()
+	s.makeCluster()
+	s.makePods(HeadGroup, "h1")
+	s.reconcile()
+	want := map[string]string{"head": "1 of 1", "rollout": "0 of 0", "trainer": "0 of 0"}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Errorf("pods that run, of those that should (-want,+got):\n%s", diff)
+	}
+	for group := range want {
+		for _, wl := range s.workloads(group) {
+			if apimeta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadPodsReady) != nil {
+				t.Errorf("Workload %s has a PodsReady condition that nobody asked for", wl.Name)
+			}
+		}
+	}
 }
 
 // The program starts when everybody who was admitted runs.

@@ -4,6 +4,7 @@
 package workgroup
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,20 +70,40 @@ func newScene(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) *
 		WithIndex(&corev1.Pod{}, indexer.WorkloadSliceNameKey, indexer.IndexPodWorkloadSliceName).
 		Build()
 	s := &scene{t: t, client: c, events: &utiltesting.EventRecorder{}}
-	s.r = &Reconciler{client: c, live: c, clock: testingclock.NewFakeClock(time.Unix(100, 0)), recorder: s.events, waitForPodsReady: true, annotate: annotateForTest}
+	s.r = &Reconciler{client: c, live: c, clock: testingclock.NewFakeClock(time.Unix(100, 0)), recorder: s.events, waitForPodsReady: true, readiness: fakeReadiness{client: c}}
 	return s
 }
 
-// annotateForTest copies a window of the template, and names the replaced slice.
-func annotateForTest(podSets []kueue.PodSet, replaced *kueue.Workload) (map[string]string, error) {
+// fakeReadiness copies a window of the template, and names the replaced slice. Unless
+// it has a judge, it leaves the judgement to the package.
+type fakeReadiness struct {
+	client client.Client
+	judge  func(wl *kueue.Workload, pods []corev1.Pod, expected int32)
+}
+
+func (fakeReadiness) Annotations(podSet *kueue.PodSet, replaced *kueue.Workload) (map[string]string, error) {
 	out := map[string]string{}
-	if window, found := podSets[0].Template.Annotations["fleet.ai/window"]; found {
+	if window, found := podSet.Template.Annotations["fleet.ai/window"]; found {
 		out["window"] = window
 	}
 	if replaced != nil {
 		out["replaced"] = replaced.Name
 	}
 	return out, nil
+}
+
+func (r fakeReadiness) Follow(ctx context.Context, wl *kueue.Workload, podSet *kueue.PodSet, pods []corev1.Pod, expected int32) (bool, error) {
+	if r.judge != nil {
+		r.judge(wl, pods, expected)
+		return true, nil
+	}
+	window, found := podSet.Template.Annotations["fleet.ai/window"]
+	if !found || wl.Annotations["window"] == window {
+		return false, nil
+	}
+	before := wl.DeepCopy()
+	metav1.SetMetaDataAnnotation(&wl.ObjectMeta, "window", window)
+	return false, r.client.Patch(ctx, wl, client.MergeFrom(before))
 }
 
 // reconcile runs until nothing changes any more.

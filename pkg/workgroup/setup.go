@@ -35,11 +35,29 @@ var (
 	errMissingGate      = errors.New("admission by group needs a feature gate that is off")
 )
 
-// Annotate returns annotations for the Workload of a group, such as the readiness
-// policy that the group's template asks for. replaced is the slice that a new
-// Workload takes over from; it is nil for a start, and when an existing Workload is
-// brought up to date.
-type Annotate func(podSets []kueue.PodSet, replaced *kueue.Workload) (map[string]string, error)
+// Readiness decides how long a group may be without ready pods, and whether it is,
+// in place of the rule of this package.
+type Readiness interface {
+	// Annotations returns annotations for the new Workload of a group. replaced is
+	// the slice that it takes over from, nil for a start.
+	Annotations(podSet *kueue.PodSet, replaced *kueue.Workload) (map[string]string, error)
+	// Follow brings the annotations and the PodsReady condition of a Workload up to
+	// date. podSet is what the group asks for now, pods are those that nobody has
+	// told to stop, and expected is how many should run. judged is false if the
+	// condition is left to this package.
+	Follow(ctx context.Context, wl *kueue.Workload, podSet *kueue.PodSet, pods []corev1.Pod, expected int32) (judged bool, err error)
+}
+
+// ownReadiness leaves all to this package.
+type ownReadiness struct{}
+
+func (ownReadiness) Annotations(*kueue.PodSet, *kueue.Workload) (map[string]string, error) {
+	return nil, nil
+}
+
+func (ownReadiness) Follow(context.Context, *kueue.Workload, *kueue.PodSet, []corev1.Pod, int32) (bool, error) {
+	return false, nil
+}
 
 // Options are the parts of the manager that are used.
 type Options struct {
@@ -47,8 +65,8 @@ type Options struct {
 	Config  *configapi.Configuration
 	Clock   clock.Clock
 	Claimer *Claimer
-	// Annotate may be nil.
-	Annotate Annotate
+	// Readiness may be nil.
+	Readiness Readiness
 }
 
 // Setup adds the controller to the manager and lets the claimer answer. It must be
@@ -83,10 +101,10 @@ func Setup(ctx context.Context, o Options) error {
 		clock:            o.Clock,
 		recorder:         mgr.GetEventRecorder(Name),
 		waitForPodsReady: o.Config.WaitForPodsReady != nil,
-		annotate:         o.Annotate,
+		readiness:        o.Readiness,
 	}
-	if r.annotate == nil {
-		r.annotate = func([]kueue.PodSet, *kueue.Workload) (map[string]string, error) { return nil, nil }
+	if r.readiness == nil {
+		r.readiness = ownReadiness{}
 	}
 	if o.Config.Integrations != nil {
 		r.labelsToCopy = sets.New(o.Config.Integrations.LabelKeysToCopy...)

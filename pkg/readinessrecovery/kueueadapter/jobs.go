@@ -55,7 +55,7 @@ func (p *jobPolicy) Prepare(ctx context.Context, job jobframework.GenericJob, wl
 	if replaced != nil {
 		known = policyOf(replaced)
 	}
-	policy := p.resolve(job, wl.Spec.PodSets, known)
+	policy := p.asked(job, wl.Spec.PodSets)(known)
 	// An event about it needs the Workload, so it is left to Reconcile to notice.
 	if !slices.Equal(policy.Ignored, known.Ignored) {
 		policy.Ignored = nil
@@ -84,7 +84,7 @@ func (p *jobPolicy) Reconcile(ctx context.Context, job jobframework.GenericJob, 
 		return condition, false, err
 	}
 	if recoveryOn() {
-		if written, err := p.keepUpToDate(ctx, job, podSets, wl, replaced); written || err != nil {
+		if written, err := p.keepUpToDate(ctx, wl, replaced, p.asked(job, podSets)); written || err != nil {
 			return condition, written, err
 		}
 	}
@@ -129,8 +129,8 @@ func changes(wl *kueue.Workload, condition *metav1.Condition) bool {
 }
 
 // keepUpToDate writes what the Workload doesn't have yet, one thing at a time.
-func (p *jobPolicy) keepUpToDate(ctx context.Context, job jobframework.GenericJob, podSets []kueue.PodSet, wl, replaced *kueue.Workload) (bool, error) {
-	if written, err := p.keepPolicy(ctx, job, podSets, wl); written || err != nil {
+func (p *jobPolicy) keepUpToDate(ctx context.Context, wl, replaced *kueue.Workload, ask asks) (bool, error) {
+	if written, err := p.keepPolicy(ctx, wl, ask); written || err != nil {
 		return written, err
 	}
 	history := historyOf(wl)
@@ -162,10 +162,10 @@ func (p *jobPolicy) keepUpToDate(ctx context.Context, job jobframework.GenericJo
 
 // keepPolicy follows what the job asks for. A clock that runs keeps its window: what
 // is new applies to the next loss.
-func (p *jobPolicy) keepPolicy(ctx context.Context, job jobframework.GenericJob, podSets []kueue.PodSet, wl *kueue.Workload) (bool, error) {
+func (p *jobPolicy) keepPolicy(ctx context.Context, wl *kueue.Workload, ask asks) (bool, error) {
 	_, found := wl.Annotations[readinessrecovery.PolicyAnnotation]
 	known := policyOf(wl)
-	policy := p.resolve(job, podSets, known)
+	policy := ask(known)
 	if found && clockRuns(wl) && !policy.SameSettings(known) {
 		return false, nil
 	}
@@ -214,13 +214,19 @@ func annotate(wl *kueue.Workload, key string, encode func() (string, error)) err
 	return nil
 }
 
-func (p *jobPolicy) resolve(job jobframework.GenericJob, podSets []kueue.PodSet, known *readinessrecovery.Policy) *readinessrecovery.Policy {
-	return readinessrecovery.Resolve(readinessrecovery.Request{
-		PodSets:        podSets,
-		JobAnnotations: job.Object().GetAnnotations(),
-		Generated:      generatedPodSets(job.Object(), known),
-		MaxWindow:      p.maxWindow,
-	})
+// asks returns what an owner asks for, given what was known of it before.
+type asks func(known *readinessrecovery.Policy) *readinessrecovery.Policy
+
+// asked returns what the owner of a job asks for.
+func (p *jobPolicy) asked(job jobframework.GenericJob, podSets []kueue.PodSet) asks {
+	return func(known *readinessrecovery.Policy) *readinessrecovery.Policy {
+		return readinessrecovery.Resolve(readinessrecovery.Request{
+			PodSets:        podSets,
+			JobAnnotations: job.Object().GetAnnotations(),
+			Generated:      generatedPodSets(job.Object(), known),
+			MaxWindow:      p.maxWindow,
+		})
+	}
 }
 
 // generatedPodSets returns the PodSets of a template that the user hasn't written.
