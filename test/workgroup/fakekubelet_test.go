@@ -14,23 +14,31 @@ import (
 )
 
 // fakeKubelet stands in for the kubelets of all nodes: a bound pod is ready at once,
-// a deleted one is gone at once. A pod can be told to be slow to stop.
+// a deleted one is gone at once. A pod can be told to be slow to stop, or to stop
+// being ready.
 // It changes nothing but the status of bound pods, and removes deleted ones.
 type fakeKubelet struct {
 	client client.Client
 
 	mu    sync.Mutex
 	stuck map[string]bool
+	// stalled pods run and aren't ready.
+	stalled map[string]bool
 }
 
 func newFakeKubelet(c client.Client) *fakeKubelet {
-	return &fakeKubelet{client: c, stuck: map[string]bool{}}
+	return &fakeKubelet{client: c, stuck: map[string]bool{}, stalled: map[string]bool{}}
 }
 
 // hold keeps a pod in Terminating once it is deleted, until letGo.
 func (k *fakeKubelet) hold(name string) { k.set(k.stuck, name, true) }
 
 func (k *fakeKubelet) letGo(name string) { k.set(k.stuck, name, false) }
+
+// stall keeps a pod from being ready, until recover.
+func (k *fakeKubelet) stall(name string) { k.set(k.stalled, name, true) }
+
+func (k *fakeKubelet) recover(name string) { k.set(k.stalled, name, false) }
 
 func (k *fakeKubelet) set(pods map[string]bool, name string, value bool) {
 	k.mu.Lock()
@@ -69,10 +77,14 @@ func (k *fakeKubelet) tick(ctx context.Context) {
 			if !k.stuck[pod.Name] {
 				_ = k.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
 			}
-		case pod.Status.Phase == corev1.PodPending || !isReady(pod):
+		case pod.Status.Phase == corev1.PodPending || isReady(pod) == k.stalled[pod.Name]:
+			ready := corev1.ConditionTrue
+			if k.stalled[pod.Name] {
+				ready = corev1.ConditionFalse
+			}
 			before := pod.DeepCopy()
 			pod.Status.Phase = corev1.PodRunning
-			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready, LastTransitionTime: metav1.Now()}}
 			_ = k.client.Status().Patch(ctx, pod, client.MergeFrom(before))
 		}
 	}

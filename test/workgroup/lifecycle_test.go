@@ -33,6 +33,7 @@ func TestWorkgroup(t *testing.T) {
 		{"a group that is never admitted keeps nobody waiting", neverAdmitted},
 		{"a shrink holds quota until the pods are gone", shrunk},
 		{"a group is switched off and on, moved and stopped", administered},
+		{"a group is evicted by its own window", ownWindow},
 		{"a job waits for its head without losing time", headWaits},
 		{"a job fails and is tried again", retried},
 		{"jobs are deleted in every state", deleted},

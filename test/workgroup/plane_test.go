@@ -64,6 +64,7 @@ integrations:
 featureGates:
   ElasticJobsViaWorkloadSlicesWithTAS: true
   FleetWorkgroup: true
+  FleetReadinessRecovery: true
   VisibilityOnDemand: false
 `
 
