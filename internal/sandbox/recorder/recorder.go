@@ -192,7 +192,7 @@ func (r *Recorder) since(at time.Time) float64 {
 
 func (r *Recorder) addEvent(e timeline.Event) {
 	r.rec.Events = append(r.rec.Events, recording.Event{
-		At: r.since(e.At), Job: e.Job, What: string(e.What), Text: e.Text, Latency: e.Latency.Seconds(), Since: e.Since,
+		At: r.since(e.At), Job: e.Job, Group: e.Group, What: string(e.What), Text: e.Text, Latency: e.Latency.Seconds(), Since: e.Since,
 	})
 	r.out(e)
 }

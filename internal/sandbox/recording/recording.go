@@ -225,9 +225,12 @@ type Interval struct {
 type Event struct {
 	At float64 `json:"at"`
 	// Job is empty for what concerns the whole fleet.
-	Job  string `json:"job,omitempty"`
-	What string `json:"what"`
-	Text string `json:"text"`
+	Job string `json:"job,omitempty"`
+	// Group is the worker group that it concerns alone, as an eviction does
+	// when groups are admitted on their own.
+	Group string `json:"group,omitempty"`
+	What  string `json:"what"`
+	Text  string `json:"text"`
 	// Name is the scenario's name for an event that it caused.
 	Name string `json:"name,omitempty"`
 	// Latency, in seconds, is the time since what caused the event, and Since

@@ -19,6 +19,7 @@ type Check struct {
 	Rejected  *RejectedCheck  `yaml:"rejected" doc:"the API server's answer to a job that is refused"`
 	Waited    *WaitedCheck    `yaml:"waited" doc:"how long a job waited"`
 	Filled    *FilledCheck    `yaml:"filled" doc:"how much of what others leave is filled"`
+	Nothing   *NothingCheck   `yaml:"nothingLeft" doc:"nothing is left of a job"`
 }
 
 // WithinCheck bounds a wait. It is a bound on real time, for what must not
@@ -60,6 +61,7 @@ type NodesCheck struct {
 type EvictionsCheck struct {
 	Job    string `yaml:"job" doc:"the job"`
 	Class  string `yaml:"class" doc:"or all jobs of this class, together"`
+	Group  string `yaml:"group" doc:"only of the Workload of this worker group, or of head; default all of the job"`
 	Are    int    `yaml:"are" doc:"exactly so many"`
 	Reason string `yaml:"reason" doc:"each for this reason, such as Preempted or PodsReadyTimeout"`
 }
@@ -113,6 +115,11 @@ type WaitedCheck struct {
 // FilledCheck looks at the GPUs that other jobs leave free.
 type FilledCheck struct {
 	AtLeast float64 `yaml:"atLeast" doc:"share of the GPU-hours that others leave, above 0 and up to 1, that the jobs of the scenario's filling hold"`
+}
+
+// NothingCheck looks for what a job that is over left behind.
+type NothingCheck struct {
+	Job string `yaml:"job" doc:"the job that is over or deleted: no pod is there, and no Workload waits or holds quota; must be set"`
 }
 
 // Reference is a measure of another run.

@@ -79,6 +79,14 @@ func TestParseNamesFileLineFieldValueAndWhatIsAllowed(t *testing.T) {
 		"two jobs of one name": {text: smallest + "  - {name: a, file: b.yaml}\n", want: []string{`x.yaml:5: jobs[1].name is "a", which is taken; allowed is a name of its own`}},
 		"a name with spaces":   {text: strings.Replace(smallest, "name: a", "name: a b", 1), want: []string{`x.yaml:3: jobs[0].name is "a b": a lowercase RFC 1123 label`}},
 		"an unknown priority":  {text: smallest + "    priority: q9\n", want: []string{`x.yaml:5: jobs[0].priority is "q9", allowed are q0, q1, q2`}},
+		"groups in some phases only": {
+			text: smallest + "    work: {phases: [{group: g, items: 1, duration: 1s}, {items: 1, duration: 1s}]}\n",
+			want: []string{`x.yaml:5: jobs[0].work.phases[1].group is "", allowed is a worker group in all phases or in none`},
+		},
+		"a check of what is left of no job": {
+			text: smallest + "checks:\n  - {name: n, nothingLeft: {job: b}}\n",
+			want: []string{`x.yaml:6: checks[0].nothingLeft.job is "b", allowed are a`},
+		},
 		"work without a phase": {text: smallest + "    work: {upscale: 2}\n", want: []string{"jobs[0].work.phases has no phase, allowed is one or more"}},
 		"a phase without items": {
 			text: smallest + "    work: {phases: [{duration: 1s}]}\n",
@@ -209,6 +217,17 @@ func TestAFieldThatIsSetButUnknownIsAnError(t *testing.T) {
 	}
 	if _, err = s.Submissions(); err == nil || !strings.Contains(err.Error(), `job "a" of scenario x: `) || !strings.Contains(err.Error(), `unknown field "spec.sise"`) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestWorkForAGroupThatIsNotThereIsAnError(t *testing.T) {
+	s, err := Parse("../../../scenarios/x.yaml", []byte("title: t\njobs:\n  - {name: a, file: ../examples/workgroup/decoupled-rl.yaml, work: {phases: [{group: trainer, items: 1, duration: 1s}, {group: rolout, items: 1, duration: 1s}]}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `job "a" of scenario x: phase 1 of the work: group is "rolout", allowed are the job's worker groups trainer, rollout`
+	if _, err = s.Submissions(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
 	}
 }
 

@@ -56,6 +56,9 @@ func (s *Scenario) Submissions() ([]Submission, error) {
 			return nil, fmt.Errorf("failed to read job %q of scenario %s: %w", j.Name, s.Name, err)
 		}
 		work, err := workOf(j, object)
+		if err == nil {
+			err = checkGroups(work, object)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("failed to read job %q of scenario %s: %w", j.Name, s.Name, err)
 		}
@@ -168,10 +171,31 @@ func workOf(j *Job, object *unstructured.Unstructured) (simray.Work, error) {
 	}
 	for _, phase := range j.Work.Phases {
 		work.Phases = append(work.Phases, simray.Phase{
-			Name: phase.Name, Items: phase.Items, Duration: phase.Duration.D(), Workers: phase.Workers,
+			Name: phase.Name, Group: phase.Group, Items: phase.Items, Duration: phase.Duration.D(), Workers: phase.Workers,
 		})
 	}
 	return work, nil
+}
+
+// checkGroups reports a phase whose worker group the job doesn't have.
+func checkGroups(work simray.Work, object *unstructured.Unstructured) error {
+	specs, _, err := unstructured.NestedSlice(object.Object, "spec", "rayClusterSpec", "workerGroupSpecs")
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, spec := range specs {
+		if group, ok := spec.(map[string]any); ok {
+			name, _, _ := unstructured.NestedString(group, "groupName")
+			names = append(names, name)
+		}
+	}
+	for i, phase := range work.Phases {
+		if phase.Group != "" && !slices.Contains(names, phase.Group) {
+			return fmt.Errorf("phase %d of the work: group is %q, allowed are the job's worker groups %s", i, phase.Group, orNone(names))
+		}
+	}
+	return nil
 }
 
 // jsonValue turns what the YAML decoder made into what an API object holds.

@@ -152,6 +152,7 @@ type Work struct {
 // Phase is a number of equal items.
 type Phase struct {
 	Name     string   `yaml:"name" doc:"name of the task in the ledger; default is its position"`
+	Group    string   `yaml:"group" doc:"worker group that works on it, beside the phases of other groups; default all workers. In all phases or in none"`
 	Items    int      `yaml:"items" doc:"how many, 1 to 1000000"`
 	Duration Duration `yaml:"duration" doc:"what one takes"`
 	Workers  int      `yaml:"workers" doc:"workers that one item takes at the same time, as a placement group does; default 1"`
@@ -177,7 +178,7 @@ const (
 // must hold.
 type Condition struct {
 	Job       string `yaml:"job" doc:"the job it is about"`
-	Group     string `yaml:"group" doc:"count only this worker group; default all but the head"`
+	Group     string `yaml:"group" doc:"count only this worker group (its evictions too); default all but the head"`
 	State     State  `yaml:"state" doc:"submitted, pending (waits and holds nothing), admitted, running (all admitted workers are ready), finished, succeeded, failed, rejected, or gone (had pods, has none)"`
 	Workers   *int   `yaml:"workers" doc:"workers admitted (or ready, with running)"`
 	Waits     *int   `yaml:"waits" doc:"workers of a Workload of the job that waits"`

@@ -28,6 +28,7 @@ var (
 	}
 	checkKinds = []string{
 		"sequence", "within", "never", "counts", "nodes", "evictions", "items", "keptPods", "messages", "warnings", "rejected", "waited", "filled",
+		"nothingLeft",
 	}
 )
 
@@ -159,6 +160,9 @@ func (v *validator) work(path string, w *Work) {
 			v.add(at+".name", "is %q, which is taken; allowed is a name of its own", phase.Name)
 		}
 		names[phase.Name] = true
+		if (phase.Group == "") != (w.Phases[0].Group == "") {
+			v.add(at+".group", "is %q, allowed is a worker group in all phases or in none", phase.Group)
+		}
 	}
 }
 
@@ -319,6 +323,8 @@ func (v *validator) check(path string, c *Check) {
 		if !v.filling {
 			v.add(path, "is asked of a scenario without filling, allowed only with one")
 		}
+	case c.Nothing != nil:
+		job(c.Nothing.Job)
 	case c.Waited != nil:
 		job(c.Waited.Job)
 		if c.Waited.AtMost == nil && c.Waited.AtLeast == nil {

@@ -12,6 +12,7 @@ package simray
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,10 +31,12 @@ const maxItems = 1_000_000
 const DefaultRemoveUnready = 10 * time.Second
 
 // Phase is a number of equal items that do not depend on each other. A phase
-// starts when the one before it is finished.
+// starts when the one before it, of the same group, is finished.
 type Phase struct {
 	// Name is the task's name in the ledger. The default is its position.
 	Name string
+	// Group is the worker group that works on it; empty for all workers.
+	Group string
 	// Items is how many there are.
 	Items int
 	// Duration is how long one item takes.
@@ -68,6 +71,30 @@ func (w Work) Items() int {
 	return total
 }
 
+// Parts splits the work by worker group. The phases of one group follow each
+// other, those of different groups go on side by side. Work that names no
+// groups is one part, under the empty name.
+func (w Work) Parts() map[string]Work {
+	parts := map[string]Work{}
+	for _, phase := range w.Phases {
+		part, ok := parts[phase.Group]
+		if !ok {
+			part = w
+			part.Phases = nil
+		}
+		part.Phases = append(part.Phases, phase)
+		parts[phase.Group] = part
+	}
+	return parts
+}
+
+// MixedGroups returns the first phase that names a group while another does
+// not, or the other way round; -1 if there is none. Who works on what would
+// not be clear.
+func (w Work) MixedGroups() int {
+	return slices.IndexFunc(w.Phases, func(phase Phase) bool { return (phase.Group == "") != (w.Phases[0].Group == "") })
+}
+
 // Scaled is the work in the time of a run in which one second stands for
 // scale seconds.
 func (w Work) Scaled(scale float64) Work {
@@ -99,12 +126,13 @@ func (w Work) withDefaults() Work {
 func ParseWork(annotation string) (Work, error) {
 	var raw []struct {
 		Name     string           `json:"name"`
+		Group    string           `json:"group"`
 		Items    *int             `json:"items"`
 		Duration *metav1.Duration `json:"duration"`
 		Workers  *int             `json:"workers"`
 	}
 	if err := yaml.UnmarshalStrict([]byte(annotation), &raw); err != nil {
-		return Work{}, fmt.Errorf("failed to read annotation %s, want a list of {name, items, duration, workers}: %w", WorkAnnotation, err)
+		return Work{}, fmt.Errorf("failed to read annotation %s, want a list of {name, group, items, duration, workers}: %w", WorkAnnotation, err)
 	}
 	if len(raw) == 0 {
 		return Work{}, fmt.Errorf("annotation %s has no phase, at least one is needed", WorkAnnotation)
@@ -112,7 +140,7 @@ func ParseWork(annotation string) (Work, error) {
 	work := Work{RemoveUnready: DefaultRemoveUnready}
 	names := map[string]int{}
 	for i, r := range raw {
-		phase := Phase{Name: r.Name, Workers: 1}
+		phase := Phase{Name: r.Name, Group: r.Group, Workers: 1}
 		bad := func(field string, value any, allowed string) (Work, error) {
 			return Work{}, fmt.Errorf("annotation %s: [%d].%s is %v, allowed is %s", WorkAnnotation, i, field, value, allowed)
 		}
@@ -142,6 +170,9 @@ func ParseWork(annotation string) (Work, error) {
 			return bad("workers", phase.Workers, "a number from 1")
 		}
 		work.Phases = append(work.Phases, phase)
+		if work.MixedGroups() >= 0 {
+			return bad("group", fmt.Sprintf("%q", phase.Group), "a worker group in all phases or in none")
+		}
 	}
 	return work.withDefaults(), nil
 }

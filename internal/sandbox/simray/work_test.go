@@ -27,8 +27,12 @@ func TestParseWork(t *testing.T) {
 				ItemsPerWorker: 1, Upscale: 1, RemoveUnready: 10 * time.Second,
 			},
 		},
+		"a group in some phases only": {
+			annotation: "- {name: a, group: g, items: 1, duration: 1s}\n- {name: b, items: 1, duration: 1s}",
+			wantErr:    `[1].group is "", allowed is a worker group in all phases or in none`,
+		},
 		"nothing":               {annotation: "", wantErr: "has no phase"},
-		"no list":               {annotation: "items: 1", wantErr: "want a list of {name, items, duration, workers}"},
+		"no list":               {annotation: "items: 1", wantErr: "want a list of {name, group, items, duration, workers}"},
 		"an unknown field":      {annotation: "- {items: 1, duration: 1s, worker: 2}", wantErr: `unknown field "worker"`},
 		"no items":              {annotation: "- {duration: 1s}", wantErr: "[0].items is missing, allowed is a number from 1"},
 		"zero items":            {annotation: "- {items: 1, duration: 1s}\n- {items: 0, duration: 1s}", wantErr: "[1].items is 0, allowed is 1 to 1000000"},
@@ -61,6 +65,29 @@ func TestParseWork(t *testing.T) {
 				t.Errorf("got %d items, want 31", got.Items())
 			}
 		})
+	}
+}
+
+func TestPartsSplitTheWorkByGroup(t *testing.T) {
+	w, err := ParseWork("- {name: s, group: trainer, items: 2, duration: 4s}\n- {name: r, group: rollout, items: 9, duration: 1s}\n- {name: t, group: trainer, items: 1, duration: 2s}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := func(phases ...Phase) Work {
+		return Work{Phases: phases, ItemsPerWorker: 1, Upscale: 1, RemoveUnready: DefaultRemoveUnready}
+	}
+	want := map[string]Work{
+		"trainer": part(
+			Phase{Name: "s", Group: "trainer", Items: 2, Duration: 4 * time.Second, Workers: 1},
+			Phase{Name: "t", Group: "trainer", Items: 1, Duration: 2 * time.Second, Workers: 1}),
+		"rollout": part(Phase{Name: "r", Group: "rollout", Items: 9, Duration: time.Second, Workers: 1}),
+	}
+	if diff := cmp.Diff(want, w.Parts()); diff != "" {
+		t.Errorf("parts (-want,+got):\n%s", diff)
+	}
+	whole := work(Phase{Name: "p", Items: 1, Duration: time.Second})
+	if diff := cmp.Diff(map[string]Work{"": whole}, whole.Parts()); diff != "" {
+		t.Errorf("parts of work without groups (-want,+got):\n%s", diff)
 	}
 }
 

@@ -52,10 +52,11 @@ func (p clusterPods) headReady() bool {
 	return p.head != nil && isReady(p.head)
 }
 
-func (p clusterPods) readyWorkers() []string {
+// readyWorkers are the ready workers of a group, or with no name of all groups.
+func (p clusterPods) readyWorkers(group string) []string {
 	var names []string
 	for i := range p.workers {
-		if isReady(&p.workers[i]) {
+		if isReady(&p.workers[i]) && (group == "" || p.workers[i].Labels[utils.RayNodeGroupLabelKey] == group) {
 			names = append(names, p.workers[i].Name)
 		}
 	}

@@ -67,9 +67,11 @@ type Job struct {
 
 type job struct {
 	Job
-	rayJob    types.NamespacedName
-	head      types.UID
-	driver    *simray.Driver // nil when the work could not be read
+	rayJob types.NamespacedName
+	head   types.UID
+	// drivers are the parts of the program by the worker group that they use;
+	// empty when the work could not be read.
+	drivers   map[string]*simray.Driver
 	nextScale time.Time
 	// unready is since when workers that were ready are not.
 	unready map[string]time.Time
@@ -105,8 +107,10 @@ func (r *Runtime) Finish(rayJob types.NamespacedName) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, j := range r.jobs {
-		if j.rayJob == rayJob && j.driver != nil && !rayv1.IsJobTerminal(j.Status) {
-			j.driver.Finish()
+		if j.rayJob == rayJob && len(j.drivers) > 0 && !rayv1.IsJobTerminal(j.Status) {
+			for _, driver := range j.drivers {
+				driver.Finish()
+			}
 			return nil
 		}
 	}
@@ -153,7 +157,10 @@ func (r *Runtime) Submit(ctx context.Context, cluster types.NamespacedName, rayJ
 	if err != nil {
 		j.Status, j.Message, j.End = rayv1.JobStatusFailed, err.Error(), now
 	} else {
-		j.driver = simray.NewDriver(string(rayJob.UID), work.Scaled(r.scale), r.ledger)
+		j.drivers = map[string]*simray.Driver{}
+		for group, part := range work.Scaled(r.scale).Parts() {
+			j.drivers[group] = simray.NewDriver(string(rayJob.UID), part, r.ledger)
+		}
 	}
 	key := jobKey{cluster, j.ID}
 	if _, ok := r.jobs[key]; ok {
@@ -226,8 +233,10 @@ func (r *Runtime) tick(ctx context.Context) {
 			continue
 		}
 		if pods.head == nil || pods.head.UID != j.head {
-			if j.driver != nil && !rayv1.IsJobTerminal(j.Status) {
-				j.driver.Abandon(r.clock.Now())
+			if !rayv1.IsJobTerminal(j.Status) {
+				for _, driver := range j.drivers {
+					driver.Abandon(r.clock.Now())
+				}
 			}
 			delete(r.jobs, key)
 			continue
@@ -236,8 +245,12 @@ func (r *Runtime) tick(ctx context.Context) {
 			continue
 		}
 		now := r.clock.Now()
-		j.driver.Advance(now, pods.readyWorkers())
-		if j.driver.Done() {
+		done := true
+		for group, driver := range j.drivers {
+			driver.Advance(now, pods.readyWorkers(group))
+			done = done && driver.Done()
+		}
+		if done {
 			j.Status, j.End = rayv1.JobStatusSucceeded, now
 			continue
 		}

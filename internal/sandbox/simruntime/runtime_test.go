@@ -292,6 +292,60 @@ func TestTheAutoscalerGrowsStepByStepAndShrinks(t *testing.T) {
 	w.wantGroup("when the removed workers are gone", 1)
 }
 
+func TestGroupsHaveWorkOfTheirOwn(t *testing.T) {
+	w := newWorld(t)
+	var cluster rayv1.RayCluster
+	if err := w.client.Get(w.ctx, name, &cluster); err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range []string{"rollout", "spare"} {
+		cluster.Spec.WorkerGroupSpecs = append(cluster.Spec.WorkerGroupSpecs, rayv1.WorkerGroupSpec{
+			GroupName: other, Replicas: ptr.To[int32](0), MinReplicas: ptr.To[int32](0), MaxReplicas: ptr.To[int32](5),
+		})
+	}
+	if err := w.client.Update(w.ctx, &cluster); err != nil {
+		t.Fatal(err)
+	}
+	w.pod("head", rayv1.HeadNode, true)
+	w.pod("w1", rayv1.WorkerNode, true)
+	work := "- {name: step, group: eval, items: 1, duration: 100s}\n- {name: roll, group: rollout, items: 2, duration: 10s}"
+	if err := w.rt.Submit(w.ctx, name, rayJob(work)); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(0)
+	w.wantGroup("a group with one item for its one worker", 1)
+	if err := w.client.Get(w.ctx, name, &cluster); err != nil {
+		t.Fatal(err)
+	}
+	if got := []int32{*cluster.Spec.WorkerGroupSpecs[1].Replicas, *cluster.Spec.WorkerGroupSpecs[2].Replicas}; got[0] != 1 || got[1] != 0 {
+		t.Errorf("the group with two items and the one without work were set to %v, want [1 0]", got)
+	}
+	worker := w.pod("r1", rayv1.WorkerNode, false)
+	worker.Labels[utils.RayNodeGroupLabelKey] = "rollout"
+	if err := w.client.Update(w.ctx, worker); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(50 * time.Second)
+	if got := w.ledger.Count("job-uid"); got != 0 {
+		t.Errorf("%d items are done, want none: the worker of the other group does no rollouts", got)
+	}
+	worker.Status.Phase, worker.Status.Conditions = corev1.PodRunning, []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	if err := w.client.Status().Update(w.ctx, worker); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		w.pass(0)
+		w.pass(10 * time.Second)
+	}
+	if job, err := w.rt.Job(w.ctx, name, "j1"); err != nil || job.Status != rayv1.JobStatusRunning || w.ledger.Count("job-uid") != 2 {
+		t.Errorf("got %+v, %v with %d items, want it to run with two: the step isn't over", job, err, w.ledger.Count("job-uid"))
+	}
+	w.pass(40 * time.Second)
+	if job, err := w.rt.Job(w.ctx, name, "j1"); err != nil || job.Status != rayv1.JobStatusSucceeded || w.ledger.Count("job-uid") != 3 {
+		t.Errorf("got %+v, %v with %d items, want an end with three", job, err, w.ledger.Count("job-uid"))
+	}
+}
+
 func TestAWorkerThatCeasesToBeReadyIsGivenUp(t *testing.T) {
 	w := newWorld(t)
 	w.pod("head", rayv1.HeadNode, true)

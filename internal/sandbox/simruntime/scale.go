@@ -27,9 +27,10 @@ import (
 const defaultIdleTimeout = 60 * time.Second
 
 // scaleGroups lets the autoscaler decide about each worker group of a cluster.
-// The model has one kind of work, so each group sees all of the demand.
+// A group sees the demand of the part of the program that uses it. Work that
+// names no groups is for all, so each sees all of the demand. A group without
+// any work keeps its size.
 func (r *Runtime) scaleGroups(ctx context.Context, now time.Time, name types.NamespacedName, j *job, pods clusterPods) error {
-	work := j.driver.Work()
 	var cluster rayv1.RayCluster
 	if err := r.client.Get(ctx, name, &cluster); err != nil {
 		return fmt.Errorf("failed to get RayCluster %s: %w", name, err)
@@ -37,17 +38,22 @@ func (r *Runtime) scaleGroups(ctx context.Context, now time.Time, name types.Nam
 	if !ptr.Deref(cluster.Spec.EnableInTreeAutoscaling, false) || !cluster.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	rules := simray.Rules{
-		IdleTimeout:   time.Duration(float64(idleTimeout(&cluster)) / r.scale),
-		RemoveUnready: work.RemoveUnready,
-		Upscale:       work.Upscale,
-		Unit:          j.driver.Unit(),
-	}
 	var errs []error
 	for i := range cluster.Spec.WorkerGroupSpecs {
 		spec := &cluster.Spec.WorkerGroupSpecs[i]
-		group := groupOf(spec, j, pods)
-		if scaling, ok := simray.Scale(now, group, j.driver.Demand(), rules); ok && !work.FixedSize {
+		driver := j.driverOf(spec.GroupName)
+		if driver == nil {
+			continue
+		}
+		work := driver.Work()
+		rules := simray.Rules{
+			IdleTimeout:   time.Duration(float64(idleTimeout(&cluster)) / r.scale),
+			RemoveUnready: work.RemoveUnready,
+			Upscale:       work.Upscale,
+			Unit:          driver.Unit(),
+		}
+		group := groupOf(spec, j, driver, pods)
+		if scaling, ok := simray.Scale(now, group, driver.Demand(), rules); ok && !work.FixedSize {
 			errs = append(errs, r.patchGroup(ctx, &cluster, i, scaling.Replicas, scaling.Remove))
 			continue
 		}
@@ -98,7 +104,15 @@ func surplus(workers []corev1.Pod, group string, keep int) []string {
 	return names
 }
 
-func groupOf(spec *rayv1.WorkerGroupSpec, j *job, pods clusterPods) simray.Group {
+// driverOf is the part of the program that uses a group; nil if none does.
+func (j *job) driverOf(group string) *simray.Driver {
+	if driver := j.drivers[group]; driver != nil {
+		return driver
+	}
+	return j.drivers[""]
+}
+
+func groupOf(spec *rayv1.WorkerGroupSpec, j *job, driver *simray.Driver, pods clusterPods) simray.Group {
 	group := simray.Group{
 		Min:      int(ptr.Deref(spec.MinReplicas, 0)),
 		Max:      int(ptr.Deref(spec.MaxReplicas, 0)),
@@ -111,7 +125,7 @@ func groupOf(spec *rayv1.WorkerGroupSpec, j *job, pods clusterPods) simray.Group
 			continue
 		}
 		worker := simray.Worker{Name: pod.Name, Ready: isReady(pod), UnreadySince: j.unready[pod.Name]}
-		worker.IdleSince, _ = j.driver.IdleSince(pod.Name)
+		worker.IdleSince, _ = driver.IdleSince(pod.Name)
 		group.Workers = append(group.Workers, worker)
 	}
 	return group

@@ -31,10 +31,13 @@ const (
 
 // Event is one line of the timeline.
 type Event struct {
-	At   time.Time
-	Job  string
-	What What
-	Text string
+	At  time.Time
+	Job string
+	// Group is the worker group whose Workload it is about, if groups are
+	// admitted on their own.
+	Group string
+	What  What
+	Text  string
 	// Latency is the time since what caused the event; zero if there is no
 	// such thing. Since says what that was.
 	Latency time.Duration
@@ -54,7 +57,11 @@ func NewPrinter(out io.Writer, start time.Time) *Printer {
 
 // Print writes one line.
 func (p *Printer) Print(e Event) {
-	line := fmt.Sprintf("%9.3fs  %-14s %-10s %s", e.At.Sub(p.start).Seconds(), e.Job, e.What, e.Text)
+	text := e.Text
+	if e.Group != "" {
+		text = e.Group + ", " + text
+	}
+	line := fmt.Sprintf("%9.3fs  %-14s %-10s %s", e.At.Sub(p.start).Seconds(), e.Job, e.What, text)
 	if e.Since != "" {
 		line += fmt.Sprintf("  (%d ms after %s)", e.Latency.Milliseconds(), e.Since)
 	}

@@ -45,6 +45,8 @@ type resize struct {
 
 // slice is one Workload of the job.
 type slice struct {
+	// group is the worker group that it is for; empty for the whole job.
+	group    string
 	created  time.Time
 	seen     time.Time
 	workers  int
@@ -119,7 +121,9 @@ func (j *job) observeWorkload(obs Observation, workload *kueue.Workload) []Event
 		s.seen = old.seen
 		if s.evicted && !old.evicted {
 			j.sum.Evicted++
-			events = append(events, j.event(obs.At, Evicted, "%s", evictedReason(workload)))
+			event := j.event(obs.At, Evicted, "%s", evictedReason(workload))
+			event.Group = s.group
+			events = append(events, event)
 		}
 	} else {
 		s.seen = obs.At
@@ -190,18 +194,30 @@ func (j *job) resized(at time.Time) []Event {
 	}
 }
 
-// current is the newest Workload that is admitted; nil if none is.
+// current is what is admitted: the newest Workload, or that of each group
+// taken together; nil if none is.
 func (j *job) current() *slice {
-	var newest *slice
+	byGroup := map[string]*slice{}
 	for _, s := range j.slices {
 		if !s.admitted || s.evicted || s.over {
 			continue
 		}
+		newest := byGroup[s.group]
 		if newest == nil || s.created.After(newest.created) || s.created.Equal(newest.created) && s.seen.After(newest.seen) {
-			newest = s
+			byGroup[s.group] = s
 		}
 	}
-	return newest
+	if len(byGroup) == 0 {
+		return nil
+	}
+	sum := &slice{admitted: true, nodes: map[string]int{}}
+	for _, s := range byGroup {
+		sum.workers += s.workers
+		for node, pods := range s.nodes {
+			sum.nodes[node] += pods
+		}
+	}
+	return sum
 }
 
 func (j *job) noteNodes(nodes map[string]int) {

@@ -19,12 +19,16 @@ import (
 // headPodSet is what a Ray job's head is called in its Workload.
 const headPodSet = "head"
 
+// groupLabel on a Workload names the worker group that it is for.
+const groupLabel = "fleet.ai/worker-group"
+
 // readSlice takes out of a Workload what the story needs.
 func readSlice(workload *kueue.Workload) *slice {
 	is := func(condition string) bool {
 		return apimeta.IsStatusConditionTrue(workload.Status.Conditions, condition)
 	}
 	s := &slice{
+		group:    workload.Labels[groupLabel],
 		created:  workload.CreationTimestamp.Time,
 		admitted: is(kueue.WorkloadAdmitted),
 		evicted:  is(kueue.WorkloadEvicted),

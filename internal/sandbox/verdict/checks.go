@@ -62,6 +62,8 @@ func (h *history) judge(c *scenario.Check) outcome {
 		return h.waited(c.Waited)
 	case c.Filled != nil:
 		return h.filled(c.Filled)
+	case c.Nothing != nil:
+		return h.nothingLeft(c.Nothing)
 	}
 	return outcome{want: "a check of a known kind", got: "none"}
 }
@@ -266,7 +268,7 @@ func (h *history) evicted(c *scenario.EvictionsCheck) outcome {
 	for i := range h.rec.Jobs {
 		if job := &h.rec.Jobs[i]; job.Name == c.Job || c.Class != "" && job.Class == c.Class {
 			seen = true
-			list = append(list, h.evictions[job.Name]...)
+			list = append(list, h.evictionsOf(job.Name, c.Group)...)
 		}
 	}
 	o := outcome{want: strconv.Itoa(c.Are), got: strconv.Itoa(len(list)), passed: len(list) == c.Are && seen}

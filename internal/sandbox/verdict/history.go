@@ -219,6 +219,12 @@ func itemsAt(job *recording.Job, t float64) int {
 	return done
 }
 
+// evictionsOf are those of one group's Workload, or without a name all of the
+// job's.
+func (h *history) evictionsOf(job, group string) []recording.Event {
+	return slices.DeleteFunc(slices.Clone(h.evictions[job]), func(e recording.Event) bool { return group != "" && e.Group != group })
+}
+
 // holdsAt reports whether a condition holds at a time.
 func (h *history) holdsAt(c *scenario.Condition, t float64) bool {
 	if c.Event != "" {
@@ -238,7 +244,7 @@ func (h *history) holdsAt(c *scenario.Condition, t float64) bool {
 	}
 	if c.Evictions > 0 {
 		n := 0
-		for _, e := range h.evictions[c.Job] {
+		for _, e := range h.evictionsOf(c.Job, c.Group) {
 			if e.At <= t {
 				n++
 			}

@@ -51,7 +51,7 @@ func story() *recording.Recording {
 		Events: []recording.Event{
 			{At: 5, What: "event", Name: "go", Text: "x"},
 			{At: 10, Job: "eval", What: "grown", Latency: 0.09, Since: "the autoscaler asked"},
-			{At: 20, Job: "eval", What: "evicted", Text: "Preempted: for a gang"},
+			{At: 20, Job: "eval", Group: "w", What: "evicted", Text: "Preempted: for a gang"},
 		},
 		Warnings: []recording.Warning{
 			{At: 2, Kind: "Workload", Name: "first", UID: "first-uid", Reason: "Ignored", Text: "head has 45s, w has 15s", Count: 2},
@@ -91,6 +91,8 @@ func TestConditions(t *testing.T) {
 		"the head alone":             {eval(func(c *scenario.Condition) { c.Group, c.Pods = "head", n(1) }), 1},
 		"two items":                  {eval(func(c *scenario.Condition) { c.Items = 2 }), 15},
 		"five items":                 {eval(func(c *scenario.Condition) { c.Items = 5 }), -1},
+		"an eviction of a group":     {eval(func(c *scenario.Condition) { c.Group, c.Evictions = "w", 1 }), 20},
+		"an eviction of another":     {eval(func(c *scenario.Condition) { c.Group, c.Evictions = "head", 1 }), -1},
 		"an eviction":                {eval(func(c *scenario.Condition) { c.Evictions = 1 }), 20},
 		"gone":                       {state(scenario.StateGone), 23},
 		"finished":                   {state(scenario.StateFinished), 40},
@@ -194,6 +196,10 @@ func TestChecks(t *testing.T) {
 		"items done again":              {scenario.Check{Items: &scenario.ItemsCheck{Job: "eval", Redone: n(0)}}, false, "4 done, 0 committed again, 1 started again"},
 		"pods that stayed":              {scenario.Check{KeptPods: &scenario.KeptPodsCheck{Job: "eval", From: []scenario.Condition{{Event: "go"}}, Until: []scenario.Condition{two}}}, true, "1 kept, 0 not"},
 		"pods that did not":             {scenario.Check{KeptPods: &scenario.KeptPodsCheck{Job: "eval", From: []scenario.Condition{two}, Until: []scenario.Condition{evicted}}}, false, "0 kept, 2 not"},
+		"evictions of a group":          {scenario.Check{Evictions: &scenario.EvictionsCheck{Job: "eval", Group: "w", Are: 1}}, true, "1"},
+		"evictions of another group":    {scenario.Check{Evictions: &scenario.EvictionsCheck{Job: "eval", Group: "v", Are: 1}}, false, "0"},
+		"nothing left":                  {scenario.Check{Nothing: &scenario.NothingCheck{Job: "eval"}}, true, "0 left, of 2 Workloads and 4 pods"},
+		"nothing of an unknown job":     {scenario.Check{Nothing: &scenario.NothingCheck{Job: "none"}}, false, "0 left, of 0 Workloads and 0 pods"},
 		"a message":                     {scenario.Check{Messages: &scenario.MessagesCheck{Job: "eval", Contain: []string{"no room"}, Together: []string{"room", "flavor a"}, AtMost: 1}}, true, "1 different messages"},
 		"the last message":              {scenario.Check{Messages: &scenario.MessagesCheck{Job: "eval", Last: []string{"flavor a"}}}, true, "1 different messages"},
 		"another last message":          {scenario.Check{Messages: &scenario.MessagesCheck{Job: "eval", Last: []string{"flavor a", "flavor b"}}}, false, "1 different messages"},
@@ -216,6 +222,22 @@ func TestChecks(t *testing.T) {
 			got := Checks(story(), &scenario.Scenario{Checks: []scenario.Check{tc.check}})
 			if len(got) != 1 || got[0].Passed != tc.want || got[0].Got != tc.wantGot || got[0].Name != name || got[0].Want == "" && name != "no refusal" {
 				t.Errorf("got %+v, want passed %v and %q", got, tc.want, tc.wantGot)
+			}
+		})
+	}
+}
+
+func TestWhatIsLeft(t *testing.T) {
+	for name, leave := range map[string]func(*recording.Recording){
+		"a Workload": func(rec *recording.Recording) { rec.Workloads[1].Spans = rec.Workloads[1].Spans[:5] },
+		"a pod":      func(rec *recording.Recording) { rec.Pods[2].Gone = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			rec := story()
+			leave(rec)
+			got := Checks(rec, &scenario.Scenario{Checks: []scenario.Check{{Name: name, Nothing: &scenario.NothingCheck{Job: "eval"}}}})
+			if got[0].Passed || got[0].Got != "1 left, of 2 Workloads and 4 pods" || len(got[0].Evidence) != 1 {
+				t.Errorf("got %+v, want one thing left", got[0])
 			}
 		})
 	}
