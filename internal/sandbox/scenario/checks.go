@@ -13,6 +13,7 @@ type Check struct {
 	Nodes     *NodesCheck     `yaml:"nodes" doc:"where the workers ran"`
 	Evictions *EvictionsCheck `yaml:"evictions" doc:"how often a job was evicted"`
 	Items     *ItemsCheck     `yaml:"items" doc:"the work that was done"`
+	Progress  *ProgressCheck  `yaml:"progress" doc:"the work that was done between two times"`
 	KeptPods  *KeptPodsCheck  `yaml:"keptPods" doc:"pods that stayed the same pods"`
 	Messages  *MessagesCheck  `yaml:"messages" doc:"what the Workload said while it waited"`
 	Warnings  *WarningsCheck  `yaml:"warnings" doc:"the Warning events about a job"`
@@ -71,6 +72,14 @@ type ItemsCheck struct {
 	Job    string `yaml:"job" doc:"the job; must be set"`
 	Done   *int   `yaml:"done" doc:"so many, each committed once; default all"`
 	Redone *int   `yaml:"redoneAtMost" doc:"so many items were started again at most; default any number"`
+}
+
+// ProgressCheck counts items that were committed between two times.
+type ProgressCheck struct {
+	Job     string      `yaml:"job" doc:"the job; must be set"`
+	From    []Condition `yaml:"from" doc:"from when these held, one after the other; must be set"`
+	Until   []Condition `yaml:"until" doc:"until these held after that; must be set"`
+	AtLeast int         `yaml:"atLeast" doc:"so many items at least; must be 1 or more"`
 }
 
 // KeptPodsCheck compares pods of two times.

@@ -83,6 +83,10 @@ func TestParseNamesFileLineFieldValueAndWhatIsAllowed(t *testing.T) {
 			text: smallest + "    work: {phases: [{group: g, items: 1, duration: 1s}, {items: 1, duration: 1s}]}\n",
 			want: []string{`x.yaml:5: jobs[0].work.phases[1].group is "", allowed is a worker group in all phases or in none`},
 		},
+		"progress without a number": {
+			text: smallest + "checks:\n  - {name: n, progress: {job: a, from: [{job: a, state: running}], until: [{job: a, state: finished}]}}\n",
+			want: []string{`x.yaml:6: checks[0].progress.atLeast is 0, allowed is 1 or more`},
+		},
 		"a check of what is left of no job": {
 			text: smallest + "checks:\n  - {name: n, nothingLeft: {job: b}}\n",
 			want: []string{`x.yaml:6: checks[0].nothingLeft.job is "b", allowed are a`},

@@ -27,7 +27,7 @@ var (
 		"cordon", "uncordon", "restartManager", "setQuota", "setPriority", "deleteJob", "finishJob", "createObject", "deleteObject",
 	}
 	checkKinds = []string{
-		"sequence", "within", "never", "counts", "nodes", "evictions", "items", "keptPods", "messages", "warnings", "rejected", "waited", "filled",
+		"sequence", "within", "never", "counts", "nodes", "evictions", "items", "progress", "keptPods", "messages", "warnings", "rejected", "waited", "filled",
 		"nothingLeft",
 	}
 )
@@ -296,6 +296,14 @@ func (v *validator) check(path string, c *Check) {
 		v.atLeast(path+".are", c.Evictions.Are, 0)
 	case c.Items != nil:
 		job(c.Items.Job)
+	case c.Progress != nil:
+		job(c.Progress.Job)
+		v.conditions(path+".from", c.Progress.From)
+		v.conditions(path+".until", c.Progress.Until)
+		if len(c.Progress.From) == 0 || len(c.Progress.Until) == 0 {
+			v.add(path, "lacks from or until, both must be set")
+		}
+		v.atLeast(path+".atLeast", c.Progress.AtLeast, 1)
 	case c.KeptPods != nil:
 		job(c.KeptPods.Job)
 		v.conditions(path+".from", c.KeptPods.From)

@@ -50,6 +50,8 @@ func (h *history) judge(c *scenario.Check) outcome {
 		return h.evicted(c.Evictions)
 	case c.Items != nil:
 		return h.items(c.Items)
+	case c.Progress != nil:
+		return h.progress(c.Progress)
 	case c.KeptPods != nil:
 		return h.keptPods(c.KeptPods)
 	case c.Messages != nil:
