@@ -169,6 +169,11 @@ test-upstream-core: vendor controlplane ## Run Kueue's own suites that our patch
 test-upstream: vendor controlplane ## Run all of Kueue's own unit tests and integration suites (long: it is not part of make test).
 	@go run ./test/upstream --set all
 
+.PHONY: test-upstream-gates
+test-upstream-gates: vendor controlplane ## Run the core set with fleet gates on, and with the fit engine (long: it is not part of make test).
+	@go run ./test/upstream --set core --gates FleetElasticConstrainedTopology=true,FleetPromptAdmission=true
+	@go run ./test/upstream --set core --elastic-fit
+
 ##@ Measure
 
 .PHONY: perf
