@@ -121,6 +121,7 @@ func run(ctx context.Context, o options) (bool, error) {
 		printPlan(os.Stdout, cfg, p)
 		return true, nil
 	}
+	meant := cfg.meantWith(o)
 	start := time.Now()
 	r := &runner{
 		tree:      tree,
@@ -128,6 +129,7 @@ func run(ctx context.Context, o options) (bool, error) {
 		artifacts: filepath.Join(root, "artifacts", "upstream"),
 		race:      o.race,
 		focus:     o.focus,
+		skip:      skipExpression(meant),
 		procs:     o.procs,
 		logf: func(format string, args ...any) {
 			fmt.Fprintf(os.Stderr, "upstream: %5.0fs  %s\n", time.Since(start).Seconds(), fmt.Sprintf(format, args...))
@@ -159,7 +161,7 @@ func run(ctx context.Context, o options) (bool, error) {
 		}
 		results = append(results, r.runSuites(ctx, cfg, p.suites, int64(o.servers))...)
 	}
-	idle := withoutMeant(results, cfg.meantWith(o), p.folders())
+	idle := withoutMeant(results, meant, p.folders())
 	ok := summarize(os.Stdout, results)
 	for _, m := range idle {
 		ok = false

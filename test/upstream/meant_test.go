@@ -65,6 +65,16 @@ func TestWithoutMeant(t *testing.T) {
 	}
 }
 
+func TestSkipExpression(t *testing.T) {
+	meant := []Meant{{Tests: "TestA", Skip: true}, {Tests: "TestB"}, {Tests: "TestC", Skip: true}}
+	if got, want := skipExpression(meant), "^(?:TestA|TestC)$"; got != want {
+		t.Errorf("skipExpression() = %q, want %q", got, want)
+	}
+	if got := skipExpression(meant[1:2]); got != "" {
+		t.Errorf("skipExpression() of nothing to skip = %q, want none", got)
+	}
+}
+
 func TestMeantWith(t *testing.T) {
 	cfg := Config{Meant: []Meant{{With: "A", Why: "a"}, {With: "B", Why: "b"}, {With: elasticFit, Why: "fit"}}}
 	var got []string

@@ -33,6 +33,8 @@ type runner struct {
 	// focus runs only the specs that match; procs overrides the suites' own.
 	focus string
 	procs int
+	// skip leaves out the unit tests that match.
+	skip string
 	// overlay is a file for the -overlay flag of go test, if any.
 	overlay string
 	logf    func(format string, args ...any)

@@ -46,6 +46,9 @@ func (r *runner) goTest(ctx context.Context, dirs []string, fresh bool, logPath 
 	if r.overlay != "" {
 		args = append(args, "-overlay="+r.overlay)
 	}
+	if r.skip != "" {
+		args = append(args, "-skip="+r.skip)
+	}
 	if fresh {
 		args = append(args, "-count=1")
 	}
