@@ -43,7 +43,7 @@ class Checks {
     for (const run of arms) for (const c of run.recording.comparisons || []) measures.set(c.measure + '\n' + c.reference, c);
     if (measures.size) {
       const rows = [...measures.values()].map((c) => [c.measure, c.reference, ...arms.map((run) => ((run.recording.comparisons || []).find((o) => o.measure === c.measure && o.reference === c.reference) || {here: '–'}).here)]);
-      parts.push(el('h2', null, 'Beside what was measured elsewhere'), table('Comparison with the reference', [['Measure', 'Reference', ...arms.map((run) => run.label)], ...rows]));
+      parts.push(el('h2', null, 'Beside what was measured elsewhere'), table('Comparison with the reference', [['Measure', 'Reference', ...arms.map((run) => run.arm)], ...rows]));
     }
     const section = byId('checks');
     section.hidden = parts.length === 0;

@@ -10,7 +10,7 @@ class Figures {
     const waits = [...new Set(arms.flatMap((run) => Object.keys(run.figures.waits || {})))].sort(natural);
     const word = (key) => key === NONE ? 'jobs' : key;
     return [
-      ['', ...arms.map((run) => run.label)],
+      ['', ...arms.map((run) => run.arm)],
       of('GPUs held, mean', (f) => f, (f) => `${fmtAmount(f.meanGPUs)} (${fmtPercent(f.capacity ? f.meanGPUs / f.capacity : 0)})`),
       of('GPUs held, most', (f) => f.peakGPUs, String),
       ...classes.map((key) => of(`${time.unit} of ${word(key)}`, (f) => (f.byClass || {})[key] || 0, time.write)),
@@ -44,9 +44,9 @@ class Figures {
   // small shows the allocation of each run, on the same scales.
   small(arms) {
     const items = arms.map((run) => {
-      const canvas = el('canvas', {role: 'img', 'aria-label': `GPUs held over time in ${run.label}: on average ${fmtAmount(run.figures.meanGPUs)} of ${run.figures.capacity}`});
+      const canvas = el('canvas', {role: 'img', 'aria-label': `GPUs held over time in ${run.arm}: on average ${fmtAmount(run.figures.meanGPUs)} of ${run.figures.capacity}`});
       canvas.run = run;
-      return el('figure', {class: 'small'}, el('figcaption', null, el('b', null, run.label), ` ${fmtPercent(run.figures.capacity ? run.figures.meanGPUs / run.figures.capacity : 0)} held on average`), canvas);
+      return el('figure', {class: 'small'}, el('figcaption', null, el('b', null, run.arm), ` ${fmtPercent(run.figures.capacity ? run.figures.meanGPUs / run.figures.capacity : 0)} held on average`), canvas);
     });
     const longest = Math.max(...arms.map((run) => run.recording.duration));
     items.forEach((item) => { item.lastChild.longest = longest; });
@@ -71,7 +71,7 @@ class Figures {
     const share = (w, gpus) => `${fmtAmount(gpus)} (${fmtPercent(w.capacity ? gpus / w.capacity : 0)})`;
     const filled = (w) => w.spareHours ? w.fillerHours / w.spareHours : 0;
     const rows = [
-      ['', ...arms.map((run) => run.label)],
+      ['', ...arms.map((run) => run.arm)],
       of(`mean GPUs without ${filler}`, (w) => share(w, w.meanOthers)),
       of('mean GPUs of all', (w) => share(w, w.meanAll)),
       of(`${above} without ${filler}`, (w) => fmtPercent(w.highOthers)),
@@ -87,7 +87,7 @@ class Figures {
     const numbers = rows[0].map((_, i) => i).slice(1);
     return [
       el('h2', null, `How much of the spare capacity ${filler} filled`),
-      el('div', {class: 'meters'}, arms.map((run) => el('div', {class: 'meter'}, el('span', null, run.label),
+      el('div', {class: 'meters'}, arms.map((run) => el('div', {class: 'meter'}, el('span', null, run.arm),
         el('div', {class: 'meter-track'}, el('div', {class: 'meter-fill', style: {background: this.app.model.colors.of('class', filler), width: Math.min(100, 100 * filled(run.week)) + '%'}})), el('b', {class: 'num'}, fmtPercent(filled(run.week)))))),
       table('The week', rows, numbers),
       el('div', {class: 'pairs'}, arms.map((run) => this.days(run, filler)), arms.map((run) => this.bins(run, filler))),
@@ -101,14 +101,14 @@ class Figures {
     const bars = el('div', {class: 'days', 'aria-hidden': 'true'}, w.days.map((day, i) => el('div', {class: 'day'},
       el('div', {class: 'day-bar'}, [...classes].reverse().map((key) => el('div', {style: {height: 100 * (day.mean[key] || 0) / Math.max(1, w.capacity) + '%', background: model.colors.of('class', key)}}))),
       el('span', null, 'day ' + (i + 1)))));
-    return el('div', {class: 'week-part'}, el('h3', null, `Mean GPUs by day: ${run.label}`), bars, table('Mean GPUs by day', [
+    return el('div', {class: 'week-part'}, el('h3', null, `Mean GPUs by day: ${run.arm}`), bars, table('Mean GPUs by day', [
       ['Day', ...classes, `${filler}, most`, 'unallocated'],
       ...w.days.map((day, i) => [i + 1, ...classes.map((key) => fmtAmount(day.mean[key] || 0)), day.maxFiller, fmtAmount(day.unallocated)]),
     ], [...classes.keys()].map((i) => i + 1).concat([classes.length + 1, classes.length + 2])));
   }
 
   bins(run, filler) {
-    return el('div', {class: 'week-part'}, el('h3', null, `What ${filler} held beside the others: ${run.label}`), table(`Mean GPUs by what the others held`, [
+    return el('div', {class: 'week-part'}, el('h3', null, `What ${filler} held beside the others: ${run.arm}`), table(`Mean GPUs by what the others held`, [
       ['Others held', 'Share of the time', 'Left free by them', filler],
       ...[...run.week.bins].reverse().map((bin) => [bin.to === undefined ? `${bin.from} and more` : `${bin.from} to below ${bin.to}`, fmtPercent(bin.share), fmtAmount(bin.spare), fmtAmount(bin.filler)]),
     ], [1, 2, 3]));

@@ -38,7 +38,7 @@ const drawVerdict = (app) => {
   const lost = (x) => x.lost.draining + x.lost.startingAgain + x.lost.redone;
   const waits = (x) => { const list = Object.values(x.waits || {}); const n = list.reduce((s, w) => s + w.jobs, 0); return n ? list.reduce((s, w) => s + w.meanTotal * w.jobs, 0) / n : 0; };
   const tile = (name, write) => el('div', {class: 'tile'}, el('div', {class: 'tile-name', title: name}, name), el('div', {class: 'tile-value num'}, write(f)),
-    others.map((o) => el('div', {class: 'tile-other'}, el('span', null, o.label), ' ', el('span', {class: 'num'}, write(o.figures)))));
+    others.map((o) => el('div', {class: 'tile-other'}, el('span', null, o.arm), ' ', el('span', {class: 'num'}, write(o.figures)))));
   const state = f.passed ? (f.checks ? 'PASSED' : app.live ? 'RUNNING' : 'Not checked') : 'FAILED';
   const seen = app.live ? '' : f.checks ? `${f.checksPassed} of ${f.checks} checks` : 'no checks';
   fill(byId('verdict'),

@@ -36,7 +36,9 @@ class App {
     }
     for (const run of this.runs) {
       const {scenario, manager} = run.recording;
-      run.label = (scenarios.size > 1 ? scenario + ': ' : '') + manager.name + (count.get(scenario + '\n' + manager.name) > 1 ? ' #' + run.nth : '');
+      // Beside runs of its own scenario, the manager is enough.
+      run.arm = manager.name + (count.get(scenario + '\n' + manager.name) > 1 ? ' #' + run.nth : '');
+      run.label = (scenarios.size > 1 ? scenario + ': ' : '') + run.arm;
     }
   }
 
