@@ -66,12 +66,24 @@ func (r *fakeRay) start(unready ...string) {
 	}
 }
 
-// grow asks for more workers, as the autoscaler does, and makes their pods.
+// grow asks for more workers, as the autoscaler does, and makes their pods. They wait
+// to be scheduled until the growth is admitted, as gated pods do.
 func (r *fakeRay) grow(workers int32) {
 	ginkgo.GinkgoHelper()
 	before := r.resize(workers)
 	for i := before; i < workers; i++ {
-		r.makePod(fmt.Sprintf("worker-%d", i), r.job.Spec.RayClusterSpec.WorkerGroupSpecs[0].Template)
+		key := client.ObjectKey{Namespace: r.job.Namespace, Name: fmt.Sprintf("%s-worker-%d", r.job.Name, i)}
+		createPod(key, r.job.Name+"-cluster", r.job.Spec.RayClusterSpec.WorkerGroupSpecs[0].Template)
+	}
+}
+
+// schedule starts the pods that wait for it.
+func (r *fakeRay) schedule() {
+	ginkgo.GinkgoHelper()
+	for _, pod := range r.pods() {
+		if pod.Status.Phase == corev1.PodPending {
+			startPod(client.ObjectKeyFromObject(&pod))
+		}
 	}
 }
 
@@ -130,13 +142,29 @@ func (r *fakeRay) removePod(name string) {
 
 func (r *fakeRay) makePod(name string, template corev1.PodTemplateSpec) {
 	ginkgo.GinkgoHelper()
+	makePod(client.ObjectKey{Namespace: r.job.Namespace, Name: r.job.Name + "-" + name}, r.job.Name+"-cluster", template)
+}
+
+// makePod makes a pod of a RayCluster that has been started and isn't ready.
+func makePod(key client.ObjectKey, cluster string, template corev1.PodTemplateSpec) {
+	ginkgo.GinkgoHelper()
+	createPod(key, cluster, template)
+	startPod(key)
+}
+
+func createPod(key client.ObjectKey, cluster string, template corev1.PodTemplateSpec) {
+	ginkgo.GinkgoHelper()
 	pod := &corev1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
-	pod.Name, pod.Namespace = r.job.Name+"-"+name, r.job.Namespace
-	metav1.SetMetaDataLabel(&pod.ObjectMeta, rayutils.RayClusterLabelKey, r.job.Name+"-cluster")
+	pod.Name, pod.Namespace = key.Name, key.Namespace
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, rayutils.RayClusterLabelKey, cluster)
 	// The gates are those of controllers that this suite doesn't run.
 	pod.Spec.SchedulingGates = nil
 	util.MustCreate(ctx, k8sClient, pod)
-	r.setPodStatus(pod.Name, func(status *corev1.PodStatus) {
+}
+
+func startPod(key client.ObjectKey) {
+	ginkgo.GinkgoHelper()
+	setPodStatus(key, func(status *corev1.PodStatus) {
 		status.Phase = corev1.PodRunning
 		status.Conditions = []corev1.PodCondition{
 			{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()},
@@ -153,7 +181,12 @@ func (r *fakeRay) setReady(name string, status corev1.ConditionStatus) {
 
 func (r *fakeRay) setReadyByName(name string, ready corev1.ConditionStatus) {
 	ginkgo.GinkgoHelper()
-	r.setPodStatus(name, func(status *corev1.PodStatus) {
+	setPodReady(client.ObjectKey{Namespace: r.job.Namespace, Name: name}, ready)
+}
+
+func setPodReady(key client.ObjectKey, ready corev1.ConditionStatus) {
+	ginkgo.GinkgoHelper()
+	setPodStatus(key, func(status *corev1.PodStatus) {
 		for i := range status.Conditions {
 			if c := &status.Conditions[i]; c.Type == corev1.PodReady {
 				c.Status, c.LastTransitionTime = ready, metav1.Now()
@@ -164,9 +197,14 @@ func (r *fakeRay) setReadyByName(name string, ready corev1.ConditionStatus) {
 
 func (r *fakeRay) setPodStatus(name string, change func(*corev1.PodStatus)) {
 	ginkgo.GinkgoHelper()
+	setPodStatus(client.ObjectKey{Namespace: r.job.Namespace, Name: name}, change)
+}
+
+func setPodStatus(key client.ObjectKey, change func(*corev1.PodStatus)) {
+	ginkgo.GinkgoHelper()
 	gomega.Eventually(func(g gomega.Gomega) {
 		var pod corev1.Pod
-		g.Expect(k8sClient.Get(ctx, client.ObjectKey{Namespace: r.job.Namespace, Name: name}, &pod)).To(gomega.Succeed())
+		g.Expect(k8sClient.Get(ctx, key, &pod)).To(gomega.Succeed())
 		change(&pod.Status)
 		g.Expect(k8sClient.Status().Update(ctx, &pod)).To(gomega.Succeed())
 	}, util.Timeout, util.ShortInterval).Should(gomega.Succeed())

@@ -97,8 +97,12 @@ var _ = ginkgo.Describe("Growth of elastic Ray jobs", ginkgo.Ordered, ginkgo.Con
 		gomega.Eventually(func(g gomega.Gomega) {
 			g.Expect(ray.workloads(g)).To(gomega.HaveLen(2))
 		}, util.Timeout, util.ShortInterval).Should(gomega.Succeed())
-		ray.setReady("worker-0", corev1.ConditionFalse)
 		running := func(g gomega.Gomega) *kueue.Workload { return &ray.workloads(g)[0] }
+		// The pod of the growth isn't ready, and is not waited for.
+		gomega.Consistently(func(g gomega.Gomega) {
+			g.Expect(apimeta.IsStatusConditionTrue(running(g).Status.Conditions, kueue.WorkloadPodsReady)).To(gomega.BeTrue())
+		}, util.ShortTimeout, util.ShortInterval).Should(gomega.Succeed())
+		ray.setReady("worker-0", corev1.ConditionFalse)
 		var lost metav1.Condition
 		gomega.Eventually(func(g gomega.Gomega) {
 			found := apimeta.FindStatusCondition(running(g).Status.Conditions, kueue.WorkloadPodsReady)
@@ -152,7 +156,7 @@ var _ = ginkgo.Describe("Growth of elastic Ray jobs", ginkgo.Ordered, ginkgo.Con
 })
 
 // awaitAdmitted waits until the newest Workload is admitted with so many workers, and
-// is the only one.
+// is the only one. Its pods are scheduled then.
 func (r *fakeRay) awaitAdmitted(workers int32) {
 	ginkgo.GinkgoHelper()
 	gomega.Eventually(func(g gomega.Gomega) {
@@ -161,4 +165,5 @@ func (r *fakeRay) awaitAdmitted(workers int32) {
 		g.Expect(workload.IsAdmitted(&workloads[0])).To(gomega.BeTrue())
 		g.Expect(workloads[0].Spec.PodSets[1].Count).To(gomega.Equal(workers))
 	}, util.Timeout, util.ShortInterval).Should(gomega.Succeed())
+	r.schedule()
 }

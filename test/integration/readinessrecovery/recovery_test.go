@@ -10,6 +10,8 @@ import (
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -197,6 +199,68 @@ var _ = ginkgo.Describe("Recovery of Ray jobs", ginkgo.Ordered, ginkgo.ContinueO
 			g.Expect(policy.Recovery.Value.Duration).To(gomega.Equal(30 * time.Second))
 			g.Expect(wl.UID).To(gomega.Equal(uid), "the Workload was made anew")
 		}, util.Timeout, util.ShortInterval).Should(gomega.Succeed())
+	})
+
+	ginkgo.It("follows the templates of a job that waits for quota", func() {
+		blocker := f.highPriorityWorkload("4")
+		util.ExpectWorkloadsToBeAdmitted(ctx, k8sClient, blocker)
+		ray := f.create(f.rayJob("eval", recovery, "15s"))
+		asks := func(window time.Duration) (uid types.UID) {
+			ginkgo.GinkgoHelper()
+			gomega.Eventually(func(g gomega.Gomega) {
+				wl := ray.workload(g)
+				policy, err := readinessrecovery.DecodePolicy(wl.Annotations)
+				g.Expect(err).ToNot(gomega.HaveOccurred())
+				g.Expect(policy.Recovery).ToNot(gomega.BeNil())
+				g.Expect(policy.Recovery.Value.Duration).To(gomega.Equal(window))
+				uid = wl.UID
+			}, util.Timeout, util.ShortInterval).Should(gomega.Succeed())
+			return uid
+		}
+		uid := asks(15 * time.Second)
+		gomega.Eventually(func(g gomega.Gomega) {
+			g.Expect(k8sClient.Get(ctx, client.ObjectKeyFromObject(ray.job), ray.job)).To(gomega.Succeed())
+			ray.job.Spec.RayClusterSpec.HeadGroupSpec.Template.Annotations[recovery] = "2s"
+			ray.job.Spec.RayClusterSpec.WorkerGroupSpecs[0].Template.Annotations[recovery] = "2s"
+			g.Expect(k8sClient.Update(ctx, ray.job)).To(gomega.Succeed())
+		}, util.Timeout, util.ShortInterval).Should(gomega.Succeed())
+		gomega.Expect(asks(2*time.Second)).To(gomega.Equal(uid), "the Workload was made anew")
+
+		util.FinishWorkloads(ctx, k8sClient, blocker)
+		ray.start()
+		ray.awaitReadiness(kueue.WorkloadStarted)
+		ray.setReady("worker-0", corev1.ConditionFalse)
+		lost := ray.awaitReadiness(kueue.WorkloadWaitForRecovery)
+		expectOnTime(lost, ray.awaitEviction(), 2*time.Second)
+	})
+
+	ginkgo.It("asks for as much after its backoff as before", func() {
+		job := f.rayJob("eval", recovery, "1s", readinessrecovery.BackoffBaseAnnotation, "3s")
+		// Nothing but a limit: the request follows from it.
+		job.Spec.RayClusterSpec.WorkerGroupSpecs[0].Template.Spec.Containers[0].Resources = corev1.ResourceRequirements{
+			Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")},
+		}
+		ray := f.create(job)
+		ray.start()
+		ray.awaitReadiness(kueue.WorkloadStarted)
+		ray.setReady("worker-0", corev1.ConditionFalse)
+		ray.awaitEviction()
+		requeueAt := ray.workload(gomega.Default).Status.RequeueState.RequeueAt.Time
+		ray.stop()
+
+		// Two of four CPUs are taken: enough for the head, but not for the worker too.
+		other := f.highPriorityWorkload("2")
+		util.ExpectWorkloadsToBeAdmitted(ctx, k8sClient, other)
+		gomega.Eventually(func(g gomega.Gomega) {
+			g.Expect(apimeta.IsStatusConditionTrue(ray.workload(g).Status.Conditions, kueue.WorkloadRequeued)).To(gomega.BeTrue())
+			g.Expect(time.Now()).To(gomega.BeTemporally(">=", requeueAt))
+		}, util.Timeout, util.ShortInterval).Should(gomega.Succeed())
+		gomega.Consistently(func(g gomega.Gomega) {
+			g.Expect(ray.workload(g).Status.Admission).To(gomega.BeNil(), "admitted for less than it needs")
+		}, util.ShortTimeout, util.ShortInterval).Should(gomega.Succeed())
+		util.FinishWorkloads(ctx, k8sClient, other)
+		ray.start()
+		ray.awaitReadiness(kueue.WorkloadStarted)
 	})
 
 	ginkgo.It("deactivates at the job's own limit, and starts clean when the user revives the job", func() {
