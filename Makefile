@@ -28,7 +28,7 @@ PLATFORMS := linux/amd64,linux/arm64
 TOOL_MODULE = GOWORK=off go build -modfile=hack/tools/go.mod
 MODEL_SEQUENCES := 3000
 MODEL_SEQUENCES_LONG := 100000
-UNIT_PACKAGES := ./apis/... ./cmd/... ./hack/... ./internal/... ./pkg/... ./test/model/removal ./test/perf/... ./test/upstream/...
+UNIT_PACKAGES := ./apis/... ./cmd/... ./hack/... ./internal/... ./pkg/... ./test/docs ./test/model/removal ./test/perf/... ./test/upstream/...
 
 ##@ Run
 
@@ -94,7 +94,7 @@ image-rootfs: vendor # What the Dockerfile calls: the image's content for linux/
 
 .PHONY: test
 test: ## Run every test that a change must pass, and print what each phase took.
-	@MAKE='$(MAKE)' hack/phases.sh vendor build controlplane patches-lint test-unit test-model test-fit test-integration test-dropin test-chart test-kubectl test-sandbox test-upstream-core
+	@MAKE='$(MAKE)' hack/phases.sh vendor build controlplane patches-lint test-unit test-model test-fit test-integration test-dropin test-chart test-metrics test-kubectl test-sandbox test-upstream-core
 
 .PHONY: test-unit
 test-unit: vendor ## Run the unit tests of our own packages.
@@ -147,6 +147,11 @@ test-scenarios: sandbox-deps ## Play every scenario on the local fleet (long: it
 .PHONY: test-chart
 test-chart: build controlplane $(BIN)/helm ## Compare the chart with upstream's, and install, swap and roll back on a real API server.
 	@KUEUE_FLEET_BIN=$(BIN)/kueue-fleet HELM_BIN=$(BIN)/helm go test -count=1 -timeout 15m ./test/chart
+
+.PHONY: test-metrics
+test-metrics: build controlplane $(BIN)/helm ## Read the metrics of the running manager, and run every query of dashboards and alerts on them.
+	@KUEUE_FLEET_BIN=$(BIN)/kueue-fleet HELM_BIN=$(BIN)/helm go test -count=1 -timeout 10m ./test/chart -run TestMetricsTellWhatHappens
+	@cd test/dashboards && GOWORK=off go test -count=1 .
 
 .PHONY: test-kubectl
 test-kubectl: vendor controlplane ## Run the kubectl plugin against a real API server, as a user who may only read.

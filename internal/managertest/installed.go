@@ -40,22 +40,40 @@ type Installed struct {
 	recorder *Recorder
 	process  *Process
 	health   string
+	metrics  string
+
+	webhookPort int
+	ownsPlane   bool
 }
 
 // StartInstalled installs what was rendered in an API server with the programs in
-// assets and starts the manager at program beside it. Files go into dir. What the
-// kubelet and the cluster's network would do is replaced: addresses are those of
-// this machine, and the visibility server, whose folder is fixed, is off.
-func StartInstalled(ctx context.Context, assets, program, dir string, rendered, definitions []*unstructured.Unstructured) (i *Installed, err error) {
-	i = &Installed{}
+// assets and starts the manager at program beside it, as StartOn does. Stop ends
+// both.
+func StartInstalled(ctx context.Context, assets, program, dir string, rendered, definitions []*unstructured.Unstructured) (*Installed, error) {
+	plane, err := StartPlane(ctx, assets, rendered, definitions)
+	if err != nil {
+		return nil, err
+	}
+	i, err := StartOn(ctx, plane, plane.WebhookPort, program, dir, rendered)
+	if err != nil {
+		return nil, errors.Join(err, plane.Stop())
+	}
+	i.ownsPlane = true
+	return i, nil
+}
+
+// StartOn starts the manager at program on an API server that has the installation.
+// Files go into dir. What the kubelet and the cluster's network would do is replaced:
+// addresses are those of this machine, and the visibility server, whose folder is
+// fixed, is off. Of several managers, each has a folder and a port for its webhook
+// server of its own.
+func StartOn(ctx context.Context, plane *Plane, webhookPort int, program, dir string, rendered []*unstructured.Unstructured) (i *Installed, err error) {
+	i = &Installed{Plane: plane, webhookPort: webhookPort}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, i.Stop(ctx))
 		}
 	}()
-	if i.Plane, err = StartPlane(ctx, assets, rendered, definitions); err != nil {
-		return i, err
-	}
 	if i.recorder, err = i.Plane.NewRecorder(); err != nil {
 		return i, err
 	}
@@ -66,11 +84,16 @@ func StartInstalled(ctx context.Context, assets, program, dir string, rendered, 
 	if err := i.Plane.Certificates.WriteTo(dir); err != nil {
 		return i, err
 	}
-	config, err := i.writeConfig(dir, rendered)
+	args, err := managerArgs(rendered)
 	if err != nil {
 		return i, err
 	}
-	args, err := managerArgs(rendered)
+	// Kueue takes gates in one place only.
+	gates := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--feature-gates=") })
+	if gates >= 0 {
+		args[gates] += ",VisibilityOnDemand=false"
+	}
+	config, err := i.writeConfig(dir, rendered, gates < 0)
 	if err != nil {
 		return i, err
 	}
@@ -103,9 +126,15 @@ func managerArgs(rendered []*unstructured.Unstructured) ([]string, error) {
 	return nil, errors.New("failed to find the manager's arguments: no Deployment has a container called manager")
 }
 
+type configChange struct {
+	value any
+	path  []string
+}
+
 // writeConfig writes the file of the installation's ConfigMap, changed to run
-// beside the API server, and returns its path.
-func (i *Installed) writeConfig(dir string, rendered []*unstructured.Unstructured) (string, error) {
+// beside the API server, with the gate that differs if gates is true, and returns
+// its path.
+func (i *Installed) writeConfig(dir string, rendered []*unstructured.Unstructured, gates bool) (string, error) {
 	at := slices.IndexFunc(rendered, func(o *unstructured.Unstructured) bool {
 		_, found, _ := unstructured.NestedString(o.Object, "data", configKey)
 		return o.GetKind() == "ConfigMap" && found
@@ -122,19 +151,23 @@ func (i *Installed) writeConfig(dir string, rendered []*unstructured.Unstructure
 	if err != nil {
 		return "", err
 	}
-	i.health = fmt.Sprintf("127.0.0.1:%d", healthPort)
-	for _, change := range []struct {
-		value any
-		path  []string
-	}{
+	metricsPort, err := FreePort()
+	if err != nil {
+		return "", err
+	}
+	i.health, i.metrics = fmt.Sprintf("127.0.0.1:%d", healthPort), fmt.Sprintf("127.0.0.1:%d", metricsPort)
+	changes := []configChange{
 		{i.health, []string{"health", "healthProbeBindAddress"}},
-		{"127.0.0.1:0", []string{"metrics", "bindAddress"}},
+		{i.metrics, []string{"metrics", "bindAddress"}},
 		{"127.0.0.1", []string{"webhook", "host"}},
-		{int64(i.Plane.WebhookPort), []string{"webhook", "port"}},
+		{int64(i.webhookPort), []string{"webhook", "port"}},
 		{dir, []string{"webhook", "certDir"}},
 		{Namespace, []string{"leaderElection", "resourceNamespace"}},
-		{false, []string{"featureGates", "VisibilityOnDemand"}},
-	} {
+	}
+	if gates {
+		changes = append(changes, configChange{false, []string{"featureGates", "VisibilityOnDemand"}})
+	}
+	for _, change := range changes {
 		if err := unstructured.SetNestedField(config, change.value, change.path...); err != nil {
 			return "", fmt.Errorf("failed to change %s of the manager's configuration: %w", strings.Join(change.path, "."), err)
 		}
@@ -164,6 +197,11 @@ func (i *Installed) WaitReady(ctx context.Context) error {
 		response.Body.Close()
 		return response.StatusCode == http.StatusOK, nil
 	})
+}
+
+// Until polls until the condition holds; it ends early when the manager does.
+func (i *Installed) Until(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
+	return i.wait(ctx, what, condition)
 }
 
 // AdmitJobs creates the objects, among them jobs with spec.suspend, and waits until
@@ -235,8 +273,8 @@ func (i *Installed) Denied() []string {
 // Log returns the manager's log so far.
 func (i *Installed) Log() []string { return i.process.Lines() }
 
-// Stop ends the manager by SIGTERM, as the kubelet does, then the API server. It
-// fails when the manager's exit code is not 0.
+// Stop ends the manager by SIGTERM, as the kubelet does, then the API server if it was
+// started with it. It fails when the manager's exit code is not 0.
 func (i *Installed) Stop(ctx context.Context) error {
 	var problems []error
 	if i.process != nil {
@@ -245,7 +283,7 @@ func (i *Installed) Stop(ctx context.Context) error {
 	if i.recorder != nil {
 		i.recorder.Close()
 	}
-	if i.Plane != nil {
+	if i.ownsPlane {
 		problems = append(problems, i.Plane.Stop())
 	}
 	return errors.Join(problems...)

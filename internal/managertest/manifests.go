@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -42,7 +43,7 @@ func Render(dir string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// ReadObjects reads the objects of YAML files with one object each.
+// ReadObjects reads the objects of YAML files, in their order.
 func ReadObjects(paths ...string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for _, path := range paths {
@@ -50,11 +51,15 @@ func ReadObjects(paths ...string) ([]*unstructured.Unstructured, error) {
 		if err != nil {
 			return nil, fmt.Errorf("failed to read an object: %w", err)
 		}
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(data, &object.Object); err != nil {
-			return nil, fmt.Errorf("failed to decode %s: %w", path, err)
+		for document := range strings.SplitSeq("\n"+string(data), "\n---\n") {
+			object := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+				return nil, fmt.Errorf("failed to decode %s: %w", path, err)
+			}
+			if len(object.Object) > 0 {
+				objects = append(objects, object)
+			}
 		}
-		objects = append(objects, object)
 	}
 	return objects, nil
 }

@@ -33,13 +33,6 @@ func TestManagerRunsUnderTheChartsRoles(t *testing.T) {
 	ctrllog.SetLogger(logr.Discard())
 	ctx := t.Context()
 	c := newCharts(t)
-	program := os.Getenv("KUEUE_FLEET_BIN")
-	if program == "" {
-		program = filepath.Join(c.root, "bin", "kueue-fleet")
-	}
-	if _, err := os.Stat(program); err != nil {
-		t.Fatalf("our manager is missing: build it with `make build`, or set KUEUE_FLEET_BIN to where it is: %v", err)
-	}
 	rendered := slices.Collect(maps.Values(c.render(t, c.ours, "--set", "fleet.image.repository="+ourImage, "--set", "fleet.readiness.enabled=true")))
 	rendered = append(rendered, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": managertest.Namespace},
@@ -57,7 +50,7 @@ func TestManagerRunsUnderTheChartsRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	manager, err := managertest.StartInstalled(ctx, binaries.Dir, program, t.TempDir(), rendered, definitions)
+	manager, err := managertest.StartInstalled(ctx, binaries.Dir, program(t, c.root), t.TempDir(), rendered, definitions)
 	if err != nil {
 		t.Fatal(err)
 	}
