@@ -6,10 +6,13 @@
 package kubectl
 
 import (
+	"context"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +21,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -193,13 +197,18 @@ func TestPlugin(t *testing.T) {
 		t.Errorf("notes %q, want %q", report.Notes, want)
 	}
 
+	t.Run("board", func(t *testing.T) { checkBoard(t, c, reader, run) })
+	t.Run("why-evicted", func(t *testing.T) { checkWhyEvicted(t, c, reader, tenant, run) })
+
 	for name, tc := range map[string]struct {
 		args []string
 		want string
 	}{
-		"a Workload that isn't there": {[]string{"explain", "other", "-n", "lab"}, `there is no Workload "other" in namespace lab, and no job of that name has one`},
-		"an unknown output":           {[]string{"explain", "train", "-o", "yaml"}, `invalid --output "yaml": want table or json`},
-		"a cluster without a manager": {[]string{"doctor", "--base", "v0.19.2"}, "the cluster is not ready"},
+		"a Workload that isn't there":     {[]string{"explain", "other", "-n", "lab"}, `there is no Workload "other" in namespace lab, and no job of that name has one`},
+		"nobody to be evicted":            {[]string{"why-evicted", "other", "-n", "lab"}, `there is no Workload "other" in namespace lab, and no job of that name has one`},
+		"a board that is drawn too often": {[]string{"board", "--interval", "10ms"}, "invalid --interval 10ms: want 1s or more"},
+		"an unknown output":               {[]string{"explain", "train", "-o", "yaml"}, `invalid --output "yaml": want table or json`},
+		"a cluster without a manager":     {[]string{"doctor", "--base", "v0.19.2"}, "the cluster is not ready"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := run(reader, tc.args...); err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -207,4 +216,150 @@ func TestPlugin(t *testing.T) {
 			}
 		})
 	}
+}
+
+type runner func(kubeconfig string, args ...string) (string, error)
+
+func checkBoard(t *testing.T, c *cluster, reader string, run runner) {
+	out, err := run(reader, "board")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		", 8 GPUs of 16 free on 2 nodes\n", "gpu-0  –       ####····  4", "gpu-1  –       ####····  4", "lab/train  queue  0         8 GPUs",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the board has no %q:\n%s", want, out)
+		}
+	}
+	out, err = run(reader, "board", "-o", "json", "--resource", "cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var board struct {
+		Resource       string
+		Capacity, Free int64
+		Nodes          []struct{ Name string }
+	}
+	if err := json.Unmarshal([]byte(out), &board); err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	if board.Resource != "cpu" || board.Capacity != 16 || len(board.Nodes) != 2 {
+		t.Errorf("unexpected board of another resource: %+v", board)
+	}
+
+	// Live: a drawing follows what happens, and an interrupt ends it in order.
+	watch := exec.CommandContext(t.Context(), c.program, "board", "--watch", "--interval", "1s")
+	watch.Env = append(os.Environ(), "KUBECONFIG="+reader)
+	screen := &screen{}
+	watch.Stdout = screen
+	if err := watch.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = watch.Process.Kill() })
+	screen.wait(t, "gpu-1  –       ####····  4")
+	pod := &unstructured.Unstructured{}
+	pod.SetAPIVersion("v1")
+	pod.SetKind("Pod")
+	pod.SetNamespace("lab")
+	pod.SetName("other-1")
+	if err := c.admin.Delete(t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
+		t.Fatal(err)
+	}
+	screen.wait(t, "gpu-1  –       ········  8")
+	if err := watch.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := watch.Wait(); err != nil {
+		t.Errorf("an interrupted board ended with %v", err)
+	}
+}
+
+// screen is a terminal that remembers everything.
+type screen struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *screen) Write(data []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(data)
+}
+
+// wait waits until the last drawing shows the text.
+func (s *screen) wait(t *testing.T, want string) {
+	t.Helper()
+	var last string
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		drawings := strings.Split(s.text.String(), "\x1b[2J")
+		last = drawings[len(drawings)-1]
+		return strings.Contains(last, want), nil
+	})
+	if err != nil {
+		t.Fatalf("the board doesn't show %q: %v\n%s", want, err, last)
+	}
+}
+
+func checkWhyEvicted(t *testing.T, c *cluster, reader, tenant string, run runner) {
+	train := workload("rayjob-train-0a1b2")
+	if err := c.admin.Get(t.Context(), client.ObjectKeyFromObject(train), train); err != nil {
+		t.Fatal(err)
+	}
+	eval := workload("eval")
+	spec, _, err := unstructured.NestedMap(train.Object, "spec")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eval.Object["spec"] = spec
+	if err := c.admin.Create(t.Context(), eval); err != nil {
+		t.Fatal(err)
+	}
+	message := "Preempted to accommodate a workload (UID: " + string(train.GetUID()) + ", JobUID: 1) due to prioritization in the ClusterQueue; preemptor path: /training; preemptee path: /training"
+	eval.Object["status"] = map[string]any{
+		"conditions": []any{map[string]any{
+			"type": "Evicted", "status": "True", "reason": "Preempted", "message": message, "lastTransitionTime": "2026-05-20T12:00:00Z",
+		}},
+		"schedulingStats": map[string]any{"evictions": []any{map[string]any{"reason": "Preempted", "underlyingCause": "", "count": int64(2)}}},
+	}
+	if err := c.admin.Status().Update(t.Context(), eval); err != nil {
+		t.Fatal(err)
+	}
+	out, err := run(reader, "why-evicted", "eval", "-n", "lab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"Evicted   Preempted at 2026-05-20T12:00:00Z\n", "By        lab/rayjob-train-0a1b2, priority 0, by prioritization in the ClusterQueue\n",
+		"Now       Pending\n", "Preempted  –      2\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the answer has no %q:\n%s", want, out)
+		}
+	}
+	out, err = run(tenant, "why-evicted", "train", "-n", "lab", "-o", "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report struct {
+		Workload, Now string
+		Evicted       bool
+	}
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	if report.Workload != "lab/rayjob-train-0a1b2" || report.Evicted || report.Now != "Pending" {
+		t.Errorf("unexpected answer about a Workload that was never evicted: %+v", report)
+	}
+}
+
+func workload(name string) *unstructured.Unstructured {
+	wl := &unstructured.Unstructured{}
+	wl.SetAPIVersion("kueue.x-k8s.io/v1beta2")
+	wl.SetKind("Workload")
+	wl.SetNamespace("lab")
+	wl.SetName(name)
+	return wl
 }
