@@ -148,6 +148,10 @@ test-scenarios: sandbox-deps ## Play every scenario on the local fleet (long: it
 test-chart: build controlplane $(BIN)/helm ## Compare the chart with upstream's, and install, swap and roll back on a real API server.
 	@KUEUE_FLEET_BIN=$(BIN)/kueue-fleet HELM_BIN=$(BIN)/helm go test -count=1 -timeout 15m ./test/chart
 
+.PHONY: test-swap
+test-swap: build controlplane ## Swap the manager under load and back, as a rolling update does.
+	@KUEUE_FLEET_BIN=$(BIN)/kueue-fleet go test -count=1 -timeout 15m ./test/swap
+
 .PHONY: test-metrics
 test-metrics: build controlplane $(BIN)/helm ## Read the metrics of the running manager, and run every query of dashboards and alerts on them.
 	@KUEUE_FLEET_BIN=$(BIN)/kueue-fleet HELM_BIN=$(BIN)/helm go test -count=1 -timeout 10m ./test/chart -run TestMetricsTellWhatHappens
