@@ -58,6 +58,8 @@ type fakeAPI struct {
 	newUID  func(n int) types.UID
 	// failAfter is how many writes to Workloads go well before one fails; -1 is all.
 	failAfter int
+	// fails, when set, is asked whether a write to the status of a Workload fails.
+	fails func() bool
 }
 
 func newFakeAPI(scheme *runtime.Scheme, clk clock.PassiveClock, newUID func(n int) types.UID) *fakeAPI {
@@ -204,6 +206,14 @@ func setStatus(dst, src client.Object) {
 	}
 }
 
+// currentStatus is current for a write to the status.
+func (f *fakeAPI) currentStatus(obj client.Object, version string) (objectKey, client.Object, error) {
+	if kindOf(obj) == "Workload" && f.fails != nil && f.fails() {
+		return keyOf(obj), nil, apierrors.NewInternalError(errors.New("the model lets a write of a status fail"))
+	}
+	return f.current(obj, version)
+}
+
 // current returns the stored object, after the checks that every write has in common.
 func (f *fakeAPI) current(obj client.Object, version string) (objectKey, client.Object, error) {
 	key := keyOf(obj)
@@ -269,7 +279,11 @@ func (f *fakeAPI) mergePatch(obj client.Object, patch client.Patch, subResource 
 	if err := json.Unmarshal(data, &head); err != nil {
 		return err
 	}
-	key, found, err := f.current(obj, head.Metadata.ResourceVersion)
+	read := f.current
+	if subResource == "status" {
+		read = f.currentStatus
+	}
+	key, found, err := read(obj, head.Metadata.ResourceVersion)
 	if err != nil {
 		return err
 	}
@@ -331,7 +345,7 @@ func (w statusWriter) Apply(context.Context, runtime.ApplyConfiguration, ...clie
 func (w statusWriter) Update(_ context.Context, obj client.Object, _ ...client.SubResourceUpdateOption) error {
 	w.f.mu.Lock()
 	defer w.f.mu.Unlock()
-	key, found, err := w.f.current(obj, obj.GetResourceVersion())
+	key, found, err := w.f.currentStatus(obj, obj.GetResourceVersion())
 	if err != nil {
 		return err
 	}
@@ -351,7 +365,7 @@ func (w statusWriter) Patch(_ context.Context, obj client.Object, patch client.P
 	}
 	var o client.SubResourcePatchOptions
 	o.ApplyOptions(opts)
-	key, found, err := w.f.current(obj, obj.GetResourceVersion())
+	key, found, err := w.f.currentStatus(obj, obj.GetResourceVersion())
 	if err != nil {
 		return err
 	}

@@ -152,6 +152,9 @@ func (w *world) apply(o op) {
 	switch o.kind {
 	case opSubmit:
 		w.submit(o)
+		for i := 1; w.setup.bursts && i < len(w.setup.queues); i++ {
+			w.submit(o.next(i))
+		}
 	case opResize:
 		w.withJob(o, func(job *rayv1.RayCluster) {
 			g := &job.Spec.WorkerGroupSpecs[o.group%len(job.Spec.WorkerGroupSpecs)]
@@ -356,6 +359,16 @@ func (w *world) submit(o op) {
 	if err := w.api.Create(w.ctx, job); err != nil {
 		panic(err)
 	}
+}
+
+// next is the submission to the queue that is i further on, by a job of another size and
+// priority.
+func (o op) next(i int) op {
+	o.target, o.value, o.groups = o.target+i, o.value+i, slices.Clone(o.groups)
+	for g := range o.groups {
+		o.groups[g].count = (o.groups[g].count + i) % 5
+	}
+	return o
 }
 
 func template(name corev1.ResourceName, amount int64, topologyRequest, gated bool) corev1.PodTemplateSpec {

@@ -24,7 +24,10 @@ type sequence struct {
 // newSequence makes the sequence of a seed.
 func newSequence(seed uint64) sequence {
 	r := rand.New(rand.NewPCG(seed, 0x6b75657565))
-	return sequence{setup: newSetup(r), ops: newOps(r)}
+	q := sequence{setup: newSetup(r), ops: newOps(r)}
+	own := rand.New(rand.NewPCG(seed, 0x686162697473))
+	q.setup.habits = newHabits(own)
+	return direct(q, own)
 }
 
 // play runs a sequence. A panic is a violation as well.

@@ -37,9 +37,27 @@ type setup struct {
 	slow       int  // per cent of the pods that terminate slowly
 	flaky      bool // snapshots may fail
 	hurried    bool // scheduling cycles rarely wait for the reconcilers
+	habits
 	// constrained lets two in three jobs ask for a rack.
 	constrained bool
 	elasticFit  bool // the fit engine places the pods; else Kueue's algorithm
+}
+
+// habits are how fast and how well things happen. They have a source of their own, so
+// that what else a seed chooses doesn't depend on them.
+type habits struct {
+	quick  bool // the steps of a sequence follow each other within a second
+	eager  bool // pods come and go before the reconcilers are done
+	bursts bool // jobs come to all queues at a time
+	shaky  int  // one in so many writes to the status of a Workload fails, none if zero
+}
+
+func newHabits(r *rand.Rand) habits {
+	h := habits{quick: r.IntN(4) == 0, eager: r.IntN(4) == 0, bursts: r.IntN(4) == 0, shaky: pick(r, 0, 0, 0, 0, 0, 0, 4, 16)}
+	if r.IntN(8) == 0 {
+		h.quick, h.eager, h.shaky = true, true, 4
+	}
+	return h
 }
 
 type nodeSetup struct {

@@ -84,6 +84,9 @@ func newWorld(ctx context.Context, scheme *runtime.Scheme, s setup, st *stats, s
 		w.trace = func(string, ...any) {}
 	}
 	w.runtime = &fakeRuntime{w: w}
+	if s.shaky > 0 {
+		w.api.fails = func() bool { return w.rand.IntN(s.shaky) == 0 }
+	}
 	for _, setup := range []func(context.Context, client.FieldIndexer) error{coreindexer.Setup, tasindexer.SetupIndexes, raycluster.SetupIndexes} {
 		if err := setup(ctx, w.api); err != nil {
 			panic(err)
@@ -142,12 +145,16 @@ func (w *world) restart() {
 func (w *world) run(ops []op) []invariant.Violation {
 	for i, o := range ops {
 		w.rand = rand.New(rand.NewPCG(o.salt, 0))
-		w.clk.Step(time.Second)
+		w.clk.Step(w.pause())
 		w.trace("step %d: %s", i+1, o)
 		w.stats.steps++
 		w.apply(o)
 		w.check(false)
-		if w.settle(o.rounds); len(w.failures) > 0 {
+		rounds := o.rounds
+		if w.setup.quick && rounds < 0 {
+			rounds = int(o.salt % 10)
+		}
+		if w.settle(rounds); len(w.failures) > 0 {
 			return w.failures
 		}
 	}
@@ -160,6 +167,14 @@ func (w *world) run(ops []op) []invariant.Violation {
 		}
 	}
 	return w.failures
+}
+
+// pause is the time between two steps.
+func (w *world) pause() time.Duration {
+	if w.setup.quick {
+		return 50 * time.Millisecond
+	}
+	return time.Second
 }
 
 func (w *world) terminating() bool {
@@ -220,6 +235,9 @@ func (w *world) work() bool {
 		patience = 2
 	}
 	if len(w.manager.work) > 0 && w.rand.IntN(patience) == 0 && w.cycle() {
+		return true
+	}
+	if w.setup.eager && w.rand.IntN(3) == 0 && w.runtime.step() {
 		return true
 	}
 	return w.reconcileOne() || w.runtime.step() || w.cycle()

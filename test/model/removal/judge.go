@@ -27,15 +27,28 @@ type judge struct {
 // result is what became of undoing a patch.
 type result struct {
 	undo undo
-	// seed, rule, steps and shrunk tell of the first sequence that fails.
-	seed, rule, steps, shrunk string
+	// failure is the first sequence that fails, nil if none does.
+	failure *failure
 	// failed are the tests of the patch that fail.
 	failed []string
 	// tried is how many sequences were run.
 	tried int
 }
 
-func (r result) noticed() bool { return r.seed != "" || len(r.failed) > 0 }
+// failure is a sequence that fails.
+type failure struct {
+	seed                uint64
+	rule, steps, shrunk string
+}
+
+func (f *failure) String() string {
+	if f == nil {
+		return "no seed"
+	}
+	return fmt.Sprintf("seed %d, rule %s, %s steps, %s when shrunk", f.seed, f.rule, f.steps, f.shrunk)
+}
+
+func (r result) noticed() bool { return r.failure != nil || len(r.failed) > 0 }
 
 func (j judge) binary(folder string) string {
 	return filepath.Join(j.work, "bin", strings.ReplaceAll(folder, "/", "_")+".test")
@@ -57,23 +70,57 @@ func (j judge) build(ctx context.Context, overlayFile string, packages []string)
 	return nil
 }
 
-var failure = regexp.MustCompile(`FAILED seed=(\d+) rule=(\w+) steps=(\d+) shrunk=(\d+)`)
-
-// model runs sequences until one fails.
-func (j judge) model(ctx context.Context, r *result, number string) error {
-	from := cmp.Or(r.undo.From, j.seed)
-	out, err := j.run(ctx, j.binary("test/model"), filepath.Join(j.root, "test/model"), number,
-		"-test.run", "^TestModel$", "-test.timeout", "0", "-sequences", strconv.Itoa(j.sequences), "-seed", strconv.FormatUint(from, 10), "-workers", "1")
+// model runs sequences until one fails. With a guard, it is undone as well, and the
+// sequence is one that doesn't fail when only one of the two is undone.
+func (j judge) model(ctx context.Context, r *result) error {
+	from, number := cmp.Or(r.undo.From, j.seed), r.undo.number()
 	r.tried = j.sequences
-	if m := failure.FindStringSubmatch(out); m != nil {
-		r.seed, r.rule, r.steps, r.shrunk = m[1], m[2], m[3], m[4]
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("the model test fails without a seed: %w\n%s", err, out)
+	for end := from + uint64(j.sequences); from < end; {
+		f, err := j.firstFailure(ctx, from, int(end-from), number, r.undo.Guard)
+		if err != nil || f == nil {
+			return err
+		}
+		single := false
+		for _, one := range []string{number, r.undo.Guard} {
+			if r.undo.Guard == "" {
+				break
+			}
+			alone, err := j.firstFailure(ctx, f.seed, 1, one)
+			if err != nil {
+				return err
+			}
+			single = single || alone != nil
+		}
+		if !single {
+			r.failure = f
+			return nil
+		}
+		from = f.seed + 1
 	}
 	return nil
 }
+
+// firstFailure returns the first of so many sequences that fails with the patches of
+// these numbers undone, nil if none does. Empty numbers are left out.
+func (j judge) firstFailure(ctx context.Context, from uint64, sequences int, undone ...string) (*failure, error) {
+	undone = slices.DeleteFunc(undone, func(number string) bool { return number == "" })
+	out, err := j.run(ctx, j.binary("test/model"), filepath.Join(j.root, "test/model"), strings.Join(undone, ","),
+		"-test.run", "^TestModel$", "-test.timeout", "0", "-sequences", strconv.Itoa(sequences), "-seed", strconv.FormatUint(from, 10), "-workers", "1")
+	m := failedLine.FindStringSubmatch(out)
+	switch {
+	case m == nil && err != nil:
+		return nil, fmt.Errorf("the model test fails without a seed: %w\n%s", err, tail(out))
+	case m == nil:
+		return nil, nil
+	}
+	seed, err := strconv.ParseUint(m[1], 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("failed to read the seed that fails: %w", err)
+	}
+	return &failure{seed: seed, rule: m[2], steps: m[3], shrunk: m[4]}, nil
+}
+
+var failedLine = regexp.MustCompile(`FAILED seed=(\d+) rule=(\w+) steps=(\d+) shrunk=(\d+)`)
 
 var testResult = regexp.MustCompile(`(?m)^--- (PASS|FAIL): (\w+) `)
 

@@ -12,6 +12,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -73,6 +74,8 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	// The switches of the others are needed as well: one may guard what is chosen.
+	chosen := slices.DeleteFunc(slices.Clone(undos), func(u undo) bool { return !only.MatchString(u.Patch) })
 	if o.work == "" {
 		if o.work, err = os.MkdirTemp("", "removal-"); err != nil {
 			return err
@@ -88,15 +91,14 @@ func run(ctx context.Context, o options) error {
 		if err != nil {
 			return err
 		}
-		if err := j.build(ctx, file, testPackages(patches)); err != nil {
+		if err := j.build(ctx, file, testPackages(chosen, patches)); err != nil {
 			return err
 		}
 	}
 	if o.buildOnly {
 		return nil
 	}
-	undos = slices.DeleteFunc(undos, func(u undo) bool { return !only.MatchString(u.Patch) })
-	results, err := j.all(ctx, undos, patches)
+	results, err := j.all(ctx, chosen, patches)
 	if err != nil {
 		return err
 	}
@@ -110,11 +112,11 @@ func run(ctx context.Context, o options) error {
 	return missed(results)
 }
 
-// testPackages are the folders of all tests, each once.
-func testPackages(patches map[string]patch) []string {
+// testPackages are the folders of the tests of what is undone, each once.
+func testPackages(undos []undo, patches map[string]patch) []string {
 	var out []string
-	for _, p := range patches {
-		out = append(out, p.packages...)
+	for _, u := range undos {
+		out = append(out, patches[u.Patch].packages...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -140,20 +142,15 @@ func (j judge) all(ctx context.Context, undos []undo, patches map[string]patch) 
 			}
 		}
 		if u.Unseen == "" {
-			if err := j.model(ctx, &r, u.number()); err != nil {
+			if err := j.model(ctx, &r); err != nil {
 				return nil, err
 			}
 		}
-		fmt.Fprintf(os.Stderr, "%s: seed %q, rule %q, %s steps, %s when shrunk; failed tests: %s\n",
-			u.Patch, r.seed, r.rule, r.steps, r.shrunk, strings.Join(r.failed, ", "))
+		fmt.Fprintf(os.Stderr, "%s: %s; failed tests: %s\n", u.Patch, r.failure, strings.Join(r.failed, ", "))
 		results = append(results, r)
 	}
-	whole := result{}
-	if err := j.model(ctx, &whole, ""); err != nil {
-		return nil, err
-	}
-	if whole.seed != "" {
-		return nil, fmt.Errorf("seed %s fails with rule %s though nothing is undone", whole.seed, whole.rule)
+	if f, err := j.firstFailure(ctx, j.seed, j.sequences); err != nil || f != nil {
+		return nil, cmp.Or(err, fmt.Errorf("a sequence fails though nothing is undone: %s", f))
 	}
 	return results, nil
 }
@@ -166,7 +163,7 @@ func missed(results []result) error {
 		if len(r.undo.Edits) > 0 && !r.noticed() {
 			silent = append(silent, r.undo.Patch)
 		}
-		if r.seed == "" && r.undo.Unseen == "" {
+		if r.failure == nil && r.undo.Unseen == "" {
 			errs = append(errs, fmt.Errorf("the model test doesn't find %s in %d sequences, and undo.yaml doesn't say why", r.undo.Patch, r.tried))
 		}
 	}

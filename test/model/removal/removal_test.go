@@ -4,6 +4,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,6 +77,11 @@ func TestMatch(t *testing.T) {
 			undos: []undo{{Patch: "0100-a", Edits: some}, {Patch: "0200-b", Edits: some}, {Patch: "0500-c", Edits: some}},
 			want:  `patch "0500-c" is undone, but is no fix or backport of the series`,
 		},
+		"the guard is undone as well": {undos: []undo{{Patch: "0100-a", Guard: "0200", Edits: some}, {Patch: "0200-b", Edits: some}}},
+		"the guard can't be undone": {
+			undos: []undo{{Patch: "0100-a", Guard: "0300", Edits: some}, {Patch: "0200-b", Edits: some}},
+			want:  `patch "0100-a" has guard "0300", which is not the number of another patch with edits`,
+		},
 		"nothing is undone and nobody says why": {
 			undos: []undo{{Patch: "0100-a", Edits: some}, {Patch: "0200-b"}}, want: `patch "0200-b" has neither edits nor a reason why it has none`,
 		},
@@ -146,7 +152,7 @@ func TestMissed(t *testing.T) {
 		results []result
 		want    string
 	}{
-		"the model and a test notice": {results: []result{{undo: undone, seed: "7"}, {undo: unseen, failed: []string{"TestB"}}}},
+		"the model and a test notice": {results: []result{{undo: undone, failure: &failure{seed: 7}}, {undo: unseen, failed: []string{"TestB"}}}},
 		"nothing notices":             {results: []result{{undo: unseen}}, want: "nothing notices that these patches are undone: 0200-b"},
 		"the model should have": {
 			results: []result{{undo: undone, failed: []string{"TestA"}, tried: 9}},
@@ -162,14 +168,72 @@ func TestMissed(t *testing.T) {
 	}
 }
 
+func TestModelFindsSeed(t *testing.T) {
+	cases := map[string]struct {
+		guard string
+		// fails has the seeds that fail, by what is undone.
+		fails map[string]string
+		want  *failure
+	}{
+		"the first failure counts": {
+			fails: map[string]string{"0100": "4 6"},
+			want:  &failure{seed: 4, rule: "QueueQuota", steps: "9", shrunk: "2"},
+		},
+		"nothing fails": {},
+		"failures beyond the last sequence aren't seen": {fails: map[string]string{"0100": "21"}},
+		"a guarded seed fails when both are undone, and not when one is": {
+			guard: "0200", fails: map[string]string{"0100,0200": "3 5 9", "0200": "3", "0100": "5"},
+			want: &failure{seed: 9, rule: "QueueQuota", steps: "9", shrunk: "2"},
+		},
+		"a guard that is missed by itself proves nothing": {
+			guard: "0200", fails: map[string]string{"0100,0200": "3 5", "0200": "3 5"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			j := judge{root: root, work: root, sequences: 20, seed: 1}
+			var seeds strings.Builder
+			for undone, failing := range tc.fails {
+				fmt.Fprintf(&seeds, "%s) failing=%q;;\n", undone, failing)
+			}
+			// It looks at the arguments of -sequences and -seed.
+			script := "#!/bin/sh\nfailing=\ncase \"$" + switchVariable + "\" in\n" + seeds.String() + `esac
+for seed in $failing; do
+	if [ "$seed" -ge "$8" ] && [ "$seed" -lt "$(($8 + $6))" ]; then
+		echo "FAILED seed=$seed rule=QueueQuota steps=9 shrunk=2"
+		exit 1
+	fi
+done
+`
+			for _, folder := range []string{"bin", "test/model"} {
+				if err := os.MkdirAll(filepath.Join(root, folder), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.WriteFile(j.binary("test/model"), []byte(script), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			r := result{undo: undo{Patch: "0100-a", Guard: tc.guard}}
+			if err := j.model(t.Context(), &r); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, r.failure, cmp.AllowUnexported(failure{})); diff != "" {
+				t.Errorf("failure (-want,+got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestWriteTable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "page.md")
 	if err := os.WriteFile(file, []byte("before\n"+tableBegin+"\nold\n"+tableEnd+"\nafter\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	table := render([]result{
-		{undo: undo{Patch: "0100-a", What: "counts twice"}, seed: "7", rule: "DomainCapacity", failed: []string{"TestA"}},
+		{undo: undo{Patch: "0100-a", What: "counts twice"}, failure: &failure{seed: 7, rule: "DomainCapacity"}, failed: []string{"TestA"}},
 		{undo: undo{Patch: "0200-b", Unseen: "no webhooks"}},
+		{undo: undo{Patch: "0300-c", Guard: "0400"}, failure: &failure{seed: 9, rule: "QueueQuota"}},
 	})
 	if err := writeTable(file, table); err != nil {
 		t.Fatal(err)
@@ -183,6 +247,7 @@ func TestWriteTable(t *testing.T) {
 |---|---|---:|---|---|
 | [0100](../patches/0100-a.patch) | counts twice | 7 | DomainCapacity | TestA |
 | [0200](../patches/0200-b.patch) | – | – | no webhooks | – |
+| [0300](../patches/0300-c.patch) | – | 9 | QueueQuota with 0400 undone too; this sequence needs only one of them | – |
 ` + tableEnd + "\nafter\n"
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("page (-want,+got):\n%s", diff)

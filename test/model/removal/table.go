@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 )
 
@@ -20,12 +21,15 @@ func render(results []result) string {
 	var s strings.Builder
 	s.WriteString("| Patch | Undone | Seed | Rule | Tests that fail |\n|---|---|---:|---|---|\n")
 	for _, r := range results {
-		rule := r.rule
-		if r.seed == "" {
-			rule = r.undo.Unseen
+		seed, rule := "", r.undo.Unseen
+		if r.failure != nil {
+			seed, rule = strconv.FormatUint(r.failure.seed, 10), r.failure.rule
+			if r.undo.Guard != "" {
+				rule += fmt.Sprintf(" with %s undone too; this sequence needs only one of them", r.undo.Guard)
+			}
 		}
 		fmt.Fprintf(&s, "| [%s](../patches/%s.patch) | %s | %s | %s | %s |\n", r.undo.number(), r.undo.Patch, cmp.Or(r.undo.What, "–"),
-			cmp.Or(r.seed, "–"), cmp.Or(rule, "–"), cmp.Or(strings.Join(r.failed, ", "), "–"))
+			cmp.Or(seed, "–"), cmp.Or(rule, "–"), cmp.Or(strings.Join(r.failed, ", "), "–"))
 	}
 	return s.String()
 }

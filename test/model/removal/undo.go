@@ -26,6 +26,9 @@ type undo struct {
 	Unseen string `json:"unseen,omitempty"`
 	// From is the seed to begin with, when the first that fails is a far one.
 	From uint64 `json:"from,omitempty"`
+	// Guard is the number of another patch that catches what this one lets through when it
+	// is undone. Then the model has to find a sequence that either of them is enough for.
+	Guard string `json:"guard,omitempty"`
 	// Edits put a switch into the patched code.
 	Edits []edit `json:"edits"`
 }
@@ -62,9 +65,15 @@ func match(series []patch, undos []undo) (map[string]patch, error) {
 		}
 	}
 	found := map[string]bool{}
+	numbers := map[string]bool{"": true}
+	for _, u := range undos {
+		found[u.Patch], numbers[u.number()] = true, len(u.Edits) > 0
+	}
 	var errs []error
 	for _, u := range undos {
-		found[u.Patch] = true
+		if !numbers[u.Guard] || u.Guard == u.number() {
+			errs = append(errs, fmt.Errorf("patch %q has guard %q, which is not the number of another patch with edits", u.Patch, u.Guard))
+		}
 		if _, ok := known[u.Patch]; !ok {
 			errs = append(errs, fmt.Errorf("patch %q is undone, but is no fix or backport of the series", u.Patch))
 		}
@@ -80,7 +89,22 @@ func match(series []patch, undos []undo) (map[string]patch, error) {
 	return known, errors.Join(errs...)
 }
 
+// switchVariable names the patches that are undone, with commas between them.
 const switchVariable = "KUEUE_FLEET_UNDO"
+
+// switchFile is what each package with switches gets.
+const switchFile = `package %s
+
+import (
+	"os"
+	"slices"
+	"strings"
+)
+
+var undonePatches = strings.Split(os.Getenv(%q), ",")
+
+func undone(patch string) bool { return slices.Contains(undonePatches, patch) }
+`
 
 var packageClause = regexp.MustCompile(`(?m)^package (\w+)$`)
 
@@ -124,7 +148,7 @@ func overlay(tree, work string, undos []undo) (string, error) {
 		if err := write(name, text); err != nil {
 			return "", err
 		}
-		switches := fmt.Sprintf("package %s\n\nimport \"os\"\n\nfunc undone(patch string) bool { return os.Getenv(%q) == patch }\n", m[1], switchVariable)
+		switches := fmt.Sprintf(switchFile, m[1], switchVariable)
 		if err := write(filepath.Join(filepath.Dir(name), "removal_switch.go"), switches); err != nil {
 			return "", err
 		}
