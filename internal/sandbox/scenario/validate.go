@@ -345,8 +345,8 @@ func (v *validator) reference(path string, r *Reference) {
 	if r.Measure == "" || r.Value == "" {
 		v.add(path, "lacks measure or value, both must be set")
 	}
-	switch fleet := slices.Contains(FleetMetricNames(), r.Metric.Name); {
-	case !fleet:
+	switch ofFleet := slices.Contains(FleetMetricNames(), r.Metric.Name); {
+	case !ofFleet:
 		oneOf(v, path+".metric.name", r.Metric.Name, append(MetricNames(), FleetMetricNames()...))
 		v.known(path+".metric.job", r.Metric.Job, v.jobs)
 	case !v.filling:
