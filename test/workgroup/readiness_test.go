@@ -36,7 +36,6 @@ func ownWindow(w *world) {
 	w.waitReadiness("windows", "trainer", "WaitForRecovery: recovery window 30m, the cluster default")
 
 	w.kubelet.stall(w.names("windows", "rollout")[0])
-	w.waitReadiness("windows", "rollout", "WaitForRecovery: recovery window 3s from pod template annotation; cluster default 30m")
 	w.eventually("the rollouts", "2 new, all ready", func() string {
 		now := w.running("windows", "rollout")
 		ready := "all ready"

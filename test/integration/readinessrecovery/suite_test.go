@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/rest"
+	componentconfig "k8s.io/component-base/config/v1alpha1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -86,6 +87,11 @@ var _ = ginkgo.AfterSuite(func() {
 // configuration is Kueue's, with backoffs that can be waited for.
 func configuration() *kueueconfig.Configuration {
 	return &kueueconfig.Configuration{
+		ControllerManager: kueueconfig.ControllerManager{LeaderElection: &componentconfig.LeaderElectionConfiguration{
+			LeaderElect: new(true),
+			// A new leader that waited for so long would fail the tests.
+			LeaseDuration: metav1.Duration{Duration: time.Hour},
+		}},
 		WaitForPodsReady: &kueueconfig.WaitForPodsReady{
 			Timeout:         metav1.Duration{Duration: clusterStart},
 			RecoveryTimeout: &metav1.Duration{Duration: clusterRecovery},
