@@ -88,10 +88,9 @@ func (w *watcher) workload(event watch.Event) {
 	}
 	_, had := w.held[wl.GetUID()]
 	has := conditions["QuotaReserved"] == "True" && conditions["Finished"] != "True"
-	switch {
-	case has:
+	if has {
 		w.held[wl.GetUID()] = cpus(wl)
-	default:
+	} else {
 		delete(w.held, wl.GetUID())
 	}
 	if has && !had {
