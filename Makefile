@@ -118,7 +118,7 @@ INTEGRATION = KUBEBUILDER_ASSETS=$$(GOWORK=off go run ./hack/controlplane) PROJE
 
 .PHONY: test-integration
 test-integration: vendor controlplane ## Run our features on a real API server, with Kueue's controllers and webhooks.
-	@$(INTEGRATION) ./test/integration/... --ginkgo.label-filter='!measure'
+	@$(INTEGRATION) -p 1 ./test/integration/... --ginkgo.label-filter='!measure'
 
 .PHONY: measure-readiness
 measure-readiness: vendor controlplane ## Count what the readiness of 200 steady RayJobs of 20 pods costs (not part of make test).
