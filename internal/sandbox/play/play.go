@@ -43,6 +43,8 @@ const (
 	beat = 100 * time.Millisecond
 	// lateChecks is how long a check may come true after the last job is gone.
 	lateChecks = 3 * time.Second
+	// lateCleanUp is the same where a check looks for what is left.
+	lateCleanUp = 20 * time.Second
 )
 
 // ErrTimeout says that a scenario did not come to its end.
@@ -230,7 +232,7 @@ func (p *Player) loop(ctx context.Context) error {
 			over = now
 			fallthrough
 		case ended:
-			if p.checksPass() || now.Sub(over) >= lateChecks && !p.openEnd() {
+			if p.checksPass() || now.Sub(over) >= p.patience() && !p.openEnd() {
 				return nil
 			}
 		}
@@ -299,6 +301,15 @@ func (p *Player) ended(now time.Time) bool {
 		return false
 	}
 	return p.recorder.ReleasedAll(p.awaited(), now)
+}
+
+// patience is how long checks that don't hold get after the end. What is left of a job
+// is cleaned up by several controllers, and on a busy machine that takes its time.
+func (p *Player) patience() time.Duration {
+	if slices.ContainsFunc(p.scenario.Checks, func(c scenario.Check) bool { return c.Nothing != nil }) {
+		return lateCleanUp
+	}
+	return lateChecks
 }
 
 // openEnd reports whether the end of no job is waited for; then the checks
