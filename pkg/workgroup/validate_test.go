@@ -266,6 +266,18 @@ func TestValidateUpdate(t *testing.T) {
 			change: func(job *rayv1.RayJob) { job.Spec.ShutdownAfterJobFinishes = false },
 			want:   []string{"FieldValueInvalid spec.shutdownAfterJobFinishes"},
 		},
+		"the job goes to another manager": {
+			change: func(job *rayv1.RayJob) { job.Spec.ManagedBy = ptr.To("kueue.x-k8s.io/multikueue") },
+			want:   []string{"FieldValueInvalid spec.managedBy"},
+		},
+		"the job goes to another cluster": {
+			change: func(job *rayv1.RayJob) { job.Spec.ClusterSelector = map[string]string{"ray.io/cluster": "c"} },
+			want:   []string{"FieldValueInvalid spec.clusterSelector"},
+		},
+		"the program is submitted in another way": {
+			change: func(job *rayv1.RayJob) { job.Spec.SubmissionMode = rayv1.SidecarMode },
+			want:   []string{"FieldValueInvalid spec.submissionMode"},
+		},
 		"the gates are lost to a manifest that is applied again": {
 			change: func(job *rayv1.RayJob) {
 				for i := range workers(job) {

@@ -118,6 +118,43 @@ func clusterDeleted(w *world) {
 	w.waitNothingLeft("robust")
 }
 
+// evictedWhileGrowing takes a group that runs with four and wants eight. What it
+// wanted is what it is queued with.
+func evictedWhileGrowing(w *world) {
+	w.create(w.job("eval", groupShape{name: "workers", class: "q2", replicas: 4, lo: 0, hi: 8, gpus: 1}))
+	w.waitStatus("eval", "head Running 1/1, workers Running 4/4")
+	w.create(w.job("other", groupShape{name: "workers", class: "q1", replicas: 2, lo: 2, hi: 2, gpus: 1}))
+	w.waitStatus("other", "head Running 1/1, workers Running 2/2")
+	w.resize("eval", "workers", 8)
+	w.waitStatus("eval", "head Running 1/1, workers Growing 4/8")
+	head, other, evicted := w.running("eval", "head"), w.running("other", "workers"), w.running("eval", "workers")
+	slow := w.names("eval", "workers")[0]
+	w.kubelet.hold(slow)
+
+	w.create(w.job("gang", groupShape{name: "gang", class: "q1", replicas: 1, lo: 1, hi: 1, gpus: 4}))
+	w.waitStatus("eval", "head Running 1/1, workers Draining 0/8")
+	if held := w.held("eval", "workers"); held != "4" {
+		w.t.Errorf("the group holds quota for %s pods, want 4 until its last pod stops", held)
+	}
+	w.waitStatus("gang", "head Running 1/1, gang Waiting 0/1")
+	w.kubelet.letGo(slow)
+	w.waitStatus("gang", "head Running 1/1, gang Running 1/1")
+	w.waitStatus("eval", "head Running 1/1, workers Waiting 0/8")
+	if n := len(w.group("eval", "workers")); n != 1 {
+		w.t.Errorf("the group has %d Workloads that aren't finished, want one", n)
+	}
+	w.keep("eval", "head", head)
+	w.keep("other", "workers", other)
+
+	w.finish("gang", rayv1.JobStatusSucceeded)
+	w.finish("other", rayv1.JobStatusSucceeded)
+	w.waitStatus("eval", "head Running 1/1, workers Running 8/8")
+	w.keep("eval", "head", head)
+	w.keepNone("eval", "workers", evicted)
+	w.finish("eval", rayv1.JobStatusSucceeded)
+	w.waitNothingLeft("eval", "other", "gang")
+}
+
 // managerKilled kills the manager before each step, so that it finds a change that it
 // didn't see, and in the middle of some.
 func managerKilled(w *world) {

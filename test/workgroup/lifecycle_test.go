@@ -28,18 +28,19 @@ func TestWorkgroup(t *testing.T) {
 		name string
 		run  func(*world)
 	}{
-		{"jobs are judged", judged},
-		{"only the group of lowest priority is taken", preempted},
-		{"a group that is never admitted keeps nobody waiting", neverAdmitted},
-		{"a shrink holds quota until the pods are gone", shrunk},
-		{"a group is switched off and on, moved and stopped", administered},
-		{"a group is evicted by its own window", ownWindow},
-		{"a job waits for its head without losing time", headWaits},
-		{"a job fails and is tried again", retried},
-		{"jobs are deleted in every state", deleted},
-		{"a cluster is deleted by hand", clusterDeleted},
-		{"the manager is killed at every step", managerKilled},
-		{"everybody writes to everything", conflicts},
+		{name: "the manager is killed at every step", run: managerKilled},
+		{name: "jobs are judged", run: judged},
+		{name: "only the group of lowest priority is taken", run: preempted},
+		{name: "a group that is never admitted keeps nobody waiting", run: neverAdmitted},
+		{name: "a shrink holds quota until the pods are gone", run: shrunk},
+		{name: "a group is switched off and on, moved and stopped", run: administered},
+		{name: "a group is evicted by its own window", run: ownWindow},
+		{name: "a job waits for its head without losing time", run: headWaits},
+		{name: "a job fails and is tried again", run: retried},
+		{name: "jobs are deleted in every state", run: deleted},
+		{name: "a cluster is deleted by hand", run: clusterDeleted},
+		{name: "a group is evicted while its growth waits", run: evictedWhileGrowing},
+		{name: "everybody writes to everything", run: conflicts},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			ns := strings.ToLower(strings.Join(strings.Fields(strings.ReplaceAll(tc.name, ",", "")), "-"))
