@@ -82,7 +82,7 @@ func (o *options) watchBoard(ctx context.Context, out io.Writer, reader *cluster
 		}
 		if err := o.drawBoard(ctx, &drawing, reader, resource); err != nil {
 			if ctx.Err() != nil {
-				return nil //nolint:nilerr // interrupted while it read
+				return nil // Interrupted while it read.
 			}
 			return err
 		}

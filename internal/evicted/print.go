@@ -6,6 +6,7 @@ package evicted
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -59,7 +60,7 @@ func when(at *time.Time) string {
 
 // String names the preemptor and the rule.
 func (p *Preemptor) String() string {
-	text := p.Workload + ", priority " + fmt.Sprint(p.Priority)
+	text := p.Workload + ", priority " + strconv.Itoa(int(p.Priority))
 	if !p.Known {
 		text = "the Workload with the UID " + p.Workload + ", which is gone or not yours to see"
 	}

@@ -89,32 +89,31 @@ func NewCheckout(root string) (*Checkout, error) {
 	return c, nil
 }
 
-// Check says what is wrong with a command; nil if nothing is, or if it is none that
-// the checkout has a say in.
-func (c *Checkout) Check(command Command) (problem error, known bool) {
+// Check tells whether the checkout has a say in a command, and what is wrong with it.
+func (c *Checkout) Check(command Command) (known bool, problem error) {
 	words := command.Words
 	for len(words) > 1 && variable.MatchString(words[0]) {
 		if name, _, _ := strings.Cut(words[0], "="); words[1] == "make" && !c.inSource(name) {
-			return fmt.Errorf("nothing reads the variable %s", name), true
+			return true, fmt.Errorf("nothing reads the variable %s", name)
 		}
 		words = words[1:]
 	}
 	rest := words[1:]
 	switch name := strings.TrimPrefix(words[0], "bin/"); {
 	case name == "make":
-		return c.makes(rest), len(rest) > 0
+		return len(rest) > 0, c.makes(rest)
 	case name == "go" && len(rest) > 1 && (rest[0] == "run" || rest[0] == "test"):
-		return c.goes(rest[0], rest[1:]), true
+		return true, c.goes(rest[0], rest[1:])
 	case name == "kubectl" && len(rest) > 0 && rest[0] == "fleet":
-		return c.program("kubectl-fleet", rest[1:]), true
+		return true, c.program("kubectl-fleet", rest[1:])
 	case strings.HasPrefix(name, "fleet-") && c.isFolder("cmd/"+name):
-		return c.program(name, rest), true
+		return true, c.program(name, rest)
 	case name == "helm" && len(rest) > 1:
-		return c.helm(rest), true
+		return true, c.helm(rest)
 	case name == "docker":
-		return c.docker(rest), true
+		return true, c.docker(rest)
 	}
-	return nil, false
+	return false, nil
 }
 
 var (

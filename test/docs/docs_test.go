@@ -52,7 +52,7 @@ func TestCommandsOfThePagesExist(t *testing.T) {
 	known := 0
 	for page, text := range texts {
 		for _, command := range Commands(page, text) {
-			problem, isKnown := checkout.Check(command)
+			isKnown, problem := checkout.Check(command)
 			if isKnown {
 				known++
 			}
@@ -137,7 +137,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 	}
 	for line, want := range cases {
 		t.Run(line, func(t *testing.T) {
-			problem, known := checkout.Check(Command{Words: strings.Fields(line)})
+			known, problem := checkout.Check(Command{Words: strings.Fields(line)})
 			if !known {
 				t.Error("it is taken for no command")
 			}

@@ -45,7 +45,7 @@ func (s *service) set(ports ...int) {
 }
 
 func (s *service) forward(incoming net.Conn) {
-	defer incoming.Close()
+	defer func() { _ = incoming.Close() }()
 	s.mu.Lock()
 	ports := s.ports
 	s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *service) forward(incoming net.Conn) {
 		if err != nil {
 			continue
 		}
-		defer backend.Close()
+		defer func() { _ = backend.Close() }()
 		done := make(chan struct{}, 2)
 		for _, way := range [][2]net.Conn{{incoming, backend}, {backend, incoming}} {
 			go func() {

@@ -114,10 +114,7 @@ func withGates(t *testing.T, rendered []*unstructured.Unstructured, gates ...str
 		if !found {
 			continue
 		}
-		text += "\nfeatureGates:\n"
-		for _, gate := range gates {
-			text += "  " + gate + ": true\n"
-		}
+		text += "\nfeatureGates:\n  " + strings.Join(gates, ": true\n  ") + ": true\n"
 		if err := unstructured.SetNestedField(object.Object, text, "data", key); err != nil {
 			t.Fatal(err)
 		}

@@ -138,13 +138,13 @@ func sortedSums(best map[int][]int) []int {
 func Write(w io.Writer, evals bool) error {
 	var b strings.Builder
 	title, extra := "A week of training on 192 GPUs, with evals in all that it leaves", evalJobs
-	scale := time.Duration(TimeScale)
+	scale := TimeScale
 	if !evals {
 		title, extra, scale = "The same week of training without evals, to compare its waiting time", "", aloneTimeScale
 	}
-	fmt.Fprintf(&b, header, title, int(scale*time.Second/time.Minute), scale, time.Duration(len(Levels()))*24*time.Hour)
+	fmt.Fprintf(&b, header, title, scale/60, scale, time.Duration(len(Levels()))*24*time.Hour)
 	for i, j := range Jobs(Levels()) {
-		length := j.End - j.Start - lag*scale
+		length := j.End - j.Start - lag*time.Duration(scale)
 		fmt.Fprintf(&b, "  - {name: training-%02d, file: ../examples/training-nodes.yaml, class: training, at: %s, workers: %d, work: {phases: [{items: 1, duration: %s, workers: %d}]}}\n",
 			i+1, j.Start, j.Nodes, length, j.Nodes)
 	}

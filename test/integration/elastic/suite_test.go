@@ -60,11 +60,11 @@ var _ = ginkgo.BeforeSuite(func() {
 		WebhookPath: util.WebhookPath,
 	}
 	config = fwk.Init()
-	suiteCtx, k8sClient = fwk.SetupClient(config)
+	suiteCtx, k8sClient = fwk.SetupClient(config) //nolint:fatcontext // It is the suite's.
 
 	// One for all specs: the names of its controllers are unique in a process.
-	ctx, cancel := context.WithCancel(suiteCtx)
-	done := startKubeRay(ctx)
+	rayCtx, cancel := context.WithCancel(suiteCtx)
+	done := startKubeRay(rayCtx)
 	ginkgo.DeferCleanup(func() {
 		cancel()
 		<-done
