@@ -57,7 +57,7 @@ func (p *Player) podsOn(ctx context.Context, node string) ([]corev1.Pod, error) 
 }
 
 // loseNode cuts a machine off: nobody reports for it any more, and nothing on
-// it moves.
+// it moves or is ready.
 func (p *Player) loseNode(ctx context.Context, node *corev1.Node) error {
 	pods, err := p.podsOn(ctx, node.Name)
 	if err != nil {
@@ -79,7 +79,17 @@ func (p *Player) loseNode(ctx context.Context, node *corev1.Node) error {
 			c.LastTransitionTime = metav1.NewTime(p.Clock.Now())
 		}
 	}
-	return p.Client.Status().Patch(ctx, node, client.MergeFrom(old))
+	if err := p.Client.Status().Patch(ctx, node, client.MergeFrom(old)); err != nil {
+		return err
+	}
+	// The node controller does that too, but only to the nodes that it has found
+	// silent by itself.
+	for i := range pods {
+		if err := p.setReady(ctx, &pods[i], corev1.ConditionFalse, "NodeNotReady"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // restoreNode lets a machine come back after a restart: its containers are

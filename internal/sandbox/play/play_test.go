@@ -251,6 +251,9 @@ func TestEventsOnPodsAndNodes(t *testing.T) {
 	if lost.Labels[fleet.LostLabel] == "" || lost.Status.Conditions[0].Status != corev1.ConditionUnknown || get("older").Labels[fleet.LostLabel] == "" || get("other").Labels[fleet.LostLabel] != "" {
 		t.Errorf("after its loss the node is %+v with pod %v", lost.Status.Conditions, get("older").Labels)
 	}
+	if a, b := get("older").Status.Conditions[0].Status, get("other").Status.Conditions[0].Status; a != corev1.ConditionFalse || b != corev1.ConditionTrue {
+		t.Errorf("after its loss its pod is %s, one of another node %s", a, b)
+	}
 	cause(scenario.Event{Name: "restore", RestoreNode: &scenario.NodeTarget{NodeOf: "a"}})
 	if got := get("older"); got.Status.Phase != corev1.PodFailed || got.Labels[fleet.LostLabel] != "" {
 		t.Errorf("after the node's restart its pod is %s with %v", got.Status.Phase, got.Labels)
