@@ -104,17 +104,9 @@ func readLedger(config vendoring.Config) (*patchseries.Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := patchseries.ReadDir(filepath.Join(config.Root, config.Patches))
+	patches, err := config.Series()
 	if err != nil {
 		return nil, err
-	}
-	var patches []*patchseries.Patch
-	for _, file := range files {
-		patch, err := patchseries.Parse(file)
-		if err != nil {
-			return nil, err
-		}
-		patches = append(patches, patch)
 	}
 	return patchseries.NewLedger(base, patches), nil
 }

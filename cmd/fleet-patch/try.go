@@ -5,7 +5,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 
 	"fleet.ai/kueue-fleet/internal/patchgit"
 	"fleet.ai/kueue-fleet/internal/patchseries"
-	"fleet.ai/kueue-fleet/internal/vendoring"
 )
 
 func (a *app) tryCommand() *cobra.Command {
@@ -37,11 +35,11 @@ too; those are counted apart. Conflicts do not make the command fail.`,
 			if err != nil {
 				return err
 			}
-			needs, err := seriesNeeds(config)
+			patches, err := config.Series()
 			if err != nil {
 				return err
 			}
-			follow := following(outcomes, needs)
+			follow := following(outcomes, patchseries.Needs(patches))
 			if markdown {
 				return write(cmd, tryTable(outcomes, follow))
 			}
@@ -50,22 +48,6 @@ too; those are counted apart. Conflicts do not make the command fail.`,
 	}
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "print a table for docs/upstreaming.md")
 	return cmd
-}
-
-func seriesNeeds(config vendoring.Config) (map[string][]string, error) {
-	files, err := patchseries.ReadDir(filepath.Join(config.Root, config.Patches))
-	if err != nil {
-		return nil, err
-	}
-	var patches []*patchseries.Patch
-	for _, file := range files {
-		patch, err := patchseries.Parse(file)
-		if err != nil {
-			return nil, err
-		}
-		patches = append(patches, patch)
-	}
-	return patchseries.Needs(patches), nil
 }
 
 // following maps each patch in conflict that stands on another one in conflict to

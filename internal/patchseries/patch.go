@@ -56,6 +56,19 @@ func ReadDir(dir string) ([]File, error) {
 	return files, nil
 }
 
+// ParseAll parses the files, up to the first that is no patch.
+func ParseAll(files []File) ([]*Patch, error) {
+	patches := make([]*Patch, 0, len(files))
+	for _, file := range files {
+		patch, err := Parse(file)
+		if err != nil {
+			return nil, err
+		}
+		patches = append(patches, patch)
+	}
+	return patches, nil
+}
+
 // Patch is a parsed patch file.
 type Patch struct {
 	File

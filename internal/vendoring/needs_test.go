@@ -31,7 +31,7 @@ func TestNeedsAreEnough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	patches, err := parseAll(files)
+	patches, err := patchseries.ParseAll(files)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func (c Config) read(name string) (content string, found bool, err error) {
 
 // writePages brings the pages about the series up to date.
 func (c Config) writePages(files []patchseries.File) error {
-	patches, err := parseAll(files)
+	patches, err := patchseries.ParseAll(files)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ type Submission struct {
 // checkout, it becomes a commit on its HEAD, on a new branch; the template of the
 // pull request is the checkout's, or else the base's.
 func (c Config) Submit(ctx context.Context, which, checkout, branch string) (Submission, error) {
-	patches, err := c.series()
+	patches, err := c.Series()
 	if err != nil {
 		return Submission{}, err
 	}
@@ -116,25 +116,13 @@ func commit(ctx context.Context, dir string, patch *patchseries.Patch, branch st
 	return moved, nil
 }
 
-// series reads all patches.
-func (c Config) series() ([]*patchseries.Patch, error) {
+// Series reads all patches.
+func (c Config) Series() ([]*patchseries.Patch, error) {
 	files, err := patchseries.ReadDir(c.patchDir())
 	if err != nil {
 		return nil, err
 	}
-	return parseAll(files)
-}
-
-func parseAll(files []patchseries.File) ([]*patchseries.Patch, error) {
-	var patches []*patchseries.Patch
-	for _, file := range files {
-		patch, err := patchseries.Parse(file)
-		if err != nil {
-			return nil, err
-		}
-		patches = append(patches, patch)
-	}
-	return patches, nil
+	return patchseries.ParseAll(files)
 }
 
 // pick finds a patch by its number, with or without leading zeros, or its name.

@@ -4,6 +4,7 @@
 package chart
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -33,15 +34,32 @@ func TestManagerRunsUnderTheChartsRoles(t *testing.T) {
 	ctrllog.SetLogger(logr.Discard())
 	ctx := t.Context()
 	c := newCharts(t)
-	rendered := slices.Collect(maps.Values(c.render(t, c.ours, "--set", "fleet.image.repository="+ourImage, "--set", "fleet.readiness.enabled=true")))
-	rendered = append(rendered, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": managertest.Namespace},
-	}})
-	definitions, err := managertest.RayDefinitions(ctx, c.root)
+	jobs, err := managertest.ReadFolder(filepath.Join(c.root, "test", "dropin", "testdata", "scenario"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs, err := managertest.ReadFolder(filepath.Join(c.root, "test", "dropin", "testdata", "scenario"))
+	manager := c.startOurs(ctx, t, "--set", "fleet.image.repository="+ourImage, "--set", "fleet.readiness.enabled=true")
+	if err := manager.AdmitJobs(ctx, jobs); err != nil {
+		t.Fatal(err)
+	}
+	if denied := manager.Denied(); len(denied) > 0 {
+		t.Errorf("the API server denied %v", denied)
+	}
+	for _, want := range []string{`"Starting kueue-fleet"`, "timeout: 30m0s", "recoveryTimeout: 5m0s"} {
+		if !strings.Contains(strings.ReplaceAll(strings.Join(manager.Log(), "\n"), `\n`, "\n"), want) {
+			t.Errorf("the manager's log doesn't say %s", want)
+		}
+	}
+}
+
+// startOurs renders our chart with the flags for its values and runs the manager of
+// its Deployment.
+func (c charts) startOurs(ctx context.Context, t *testing.T, values ...string) *managertest.Installed {
+	t.Helper()
+	rendered := append(slices.Collect(maps.Values(c.render(t, c.ours, values...))), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": managertest.Namespace},
+	}})
+	definitions, err := managertest.RayDefinitions(ctx, c.root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +67,6 @@ func TestManagerRunsUnderTheChartsRoles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-
 	manager, err := managertest.StartInstalled(ctx, binaries.Dir, program(t, c.root), t.TempDir(), rendered, definitions)
 	if err != nil {
 		t.Fatal(err)
@@ -62,17 +79,7 @@ func TestManagerRunsUnderTheChartsRoles(t *testing.T) {
 	if err := manager.WaitReady(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := manager.AdmitJobs(ctx, jobs); err != nil {
-		t.Fatal(err)
-	}
-	if denied := manager.Denied(); len(denied) > 0 {
-		t.Errorf("the API server denied %v", denied)
-	}
-	for _, want := range []string{`"Starting kueue-fleet"`, "timeout: 30m0s", "recoveryTimeout: 5m0s"} {
-		if !strings.Contains(strings.ReplaceAll(strings.Join(manager.Log(), "\n"), `\n`, "\n"), want) {
-			t.Errorf("the manager's log doesn't say %s", want)
-		}
-	}
+	return manager
 }
 
 // TestSwapAndRollBack takes a release of upstream's chart to ours and back, with

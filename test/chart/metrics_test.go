@@ -6,7 +6,6 @@ package chart
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"fleet.ai/kueue-fleet/internal/controlplane"
 	"fleet.ai/kueue-fleet/internal/managertest"
 	"fleet.ai/kueue-fleet/pkg/metrics"
 )
@@ -45,33 +43,11 @@ controllerManager:
   - {name: ElasticJobsViaWorkloadSlices, enabled: true}
   - {name: ElasticJobsViaWorkloadSlicesWithTAS, enabled: true}
 `)
-	rendered := append(slices.Collect(maps.Values(c.render(t, c.ours, "--values", values))), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": managertest.Namespace},
-	}})
-	definitions, err := managertest.RayDefinitions(ctx, c.root)
-	if err != nil {
-		t.Fatal(err)
-	}
 	objects, err := managertest.ReadFolder(filepath.Join("testdata", "metrics"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	binaries, err := controlplane.Ensure(ctx, c.root, t.Logf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	manager, err := managertest.StartInstalled(ctx, binaries.Dir, program(t, c.root), t.TempDir(), rendered, definitions)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := manager.Stop(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := manager.WaitReady(ctx); err != nil {
-		t.Fatal(err)
-	}
+	manager := c.startOurs(ctx, t, "--values", values)
 	for _, object := range objects {
 		create(t, manager.Plane.Admin, object)
 	}

@@ -139,7 +139,8 @@ func run(ctx context.Context, o options) (bool, error) {
 		return false, err
 	}
 	if o.gates != "" || o.fit {
-		if r.overlay, err = p.overlay(ctx, filepath.Join(r.binDir, "overlay"), tree, o); err != nil {
+		// The go command takes folders with such a name for no packages of ours.
+		if r.overlay, err = p.overlay(ctx, filepath.Join(r.binDir, "_overlay"), tree, o); err != nil {
 			return false, err
 		}
 	}

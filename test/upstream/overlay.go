@@ -5,13 +5,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"fleet.ai/kueue-fleet/internal/gooverlay"
 )
 
 // The files that an overlay puts into the tree. The tree itself stays as it is.
@@ -123,19 +123,5 @@ func writeOverlay(dir, tree, gates string, fit bool, packages []overlayPackage) 
 			files[filepath.Join(p.Dir, registerFile)] = fmt.Sprintf(registerSource, p.Name)
 		}
 	}
-	replace := make(map[string]string, len(files))
-	for path, source := range files {
-		// The go command keeps the name of the replaced file in what it prints.
-		file := filepath.Join(dir, strings.ReplaceAll(path, "/", "-")+".txt")
-		replace[filepath.Join(tree, path)] = file
-		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(file, []byte(source), 0o600)); err != nil {
-			return "", err
-		}
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "overlay.json")
-	return path, os.WriteFile(path, overlay, 0o600)
+	return gooverlay.Write(dir, tree, files)
 }

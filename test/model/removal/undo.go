@@ -4,7 +4,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +12,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"fleet.ai/kueue-fleet/internal/gooverlay"
 )
 
 // undo says how one patch is undone at the tip of the series.
@@ -131,32 +132,14 @@ func overlay(tree, work string, undos []undo) (string, error) {
 			changed[e.File] = strings.Replace(text, e.Find, e.Put, 1)
 		}
 	}
-	replace := map[string]string{}
-	write := func(name, text string) error {
-		target := filepath.Join(work, name)
-		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-			return err
-		}
-		replace[filepath.Join(tree, name)] = target
-		return os.WriteFile(target, []byte(text), 0o600)
-	}
+	files := make(map[string]string, 2*len(changed))
 	for name, text := range changed {
 		m := packageClause.FindStringSubmatch(text)
 		if m == nil {
 			return "", fmt.Errorf("failed to find the package of %s", name)
 		}
-		if err := write(name, text); err != nil {
-			return "", err
-		}
-		switches := fmt.Sprintf(switchFile, m[1], switchVariable)
-		if err := write(filepath.Join(filepath.Dir(name), "removal_switch.go"), switches); err != nil {
-			return "", err
-		}
+		files[name] = text
+		files[filepath.Join(filepath.Dir(name), "removal_switch.go")] = fmt.Sprintf(switchFile, m[1], switchVariable)
 	}
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", err
-	}
-	file := filepath.Join(work, "overlay.json")
-	return file, os.WriteFile(file, text, 0o600)
+	return gooverlay.Write(work, tree, files)
 }
